@@ -1,0 +1,1 @@
+"""The PostgreSQL store: statements, executors, repository and candidate source."""
