@@ -18,6 +18,9 @@ target = context.config.attributes.get("target") or Target(
     vectors=options.get("vectors"),
 )
 
+if not target.dsn and not context.is_offline_mode():
+    raise CommandError("no database is named: set SYMFONIC_PG_DSN or give -x dsn=postgresql://…")
+
 try:
     if context.is_offline_mode():
         print_script(context, target)

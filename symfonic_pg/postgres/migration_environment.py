@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from symfonic_pg.assets import asset_dir
 from symfonic_pg.memory.errors import MemoryUnavailable, SymfonicError
+from symfonic_pg.postgres.dsn import driver_of, for_asyncpg, normalise
 from symfonic_pg.postgres.statements import load_statement, quoted_schema
 
 if TYPE_CHECKING:
@@ -113,21 +114,18 @@ def _run_script(connection: Connection, script: str) -> None:
 
 
 def _on_connection(target: Target, work: Callable[[Connection], Result]) -> Result:
-    driver, dsn = _driver(target.dsn)
+    run = _on_asyncpg if _driver(target.dsn) == "asyncpg" else _on_psycopg
     with _translated():
-        return _on_asyncpg(dsn, work) if driver == "asyncpg" else _on_psycopg(dsn, work)
+        return run(target.dsn, work)
 
 
-def _driver(dsn: str) -> tuple[str, str]:
-    scheme, separator, rest = dsn.partition("://")
-    dialect, _, driver = scheme.partition("+")
-    if not separator or dialect not in ("postgresql", "postgres") or driver not in ("", "asyncpg", "psycopg"):
-        raise MigrationError("migrating needs a DSN like postgresql://user@host/database (SYMFONIC_PG_DSN)")
+def _driver(dsn: str) -> str:
     installed = [name for name in ("psycopg", "asyncpg") if find_spec(name)]
-    chosen = driver or next(iter(installed), "")
+    chosen = driver_of(dsn) or next(iter(installed), "")
     if chosen not in installed:
-        raise MigrationError("no driver is installed: pip install 'symfonic-pg[asyncpg]' or 'symfonic-pg[psycopg]'")
-    return chosen, f"postgresql://{rest}"
+        extra = chosen or "asyncpg"
+        raise MigrationError(f"the driver for this DSN is not installed: pip install 'symfonic-pg[{extra}]'")
+    return chosen
 
 
 def _on_psycopg(dsn: str, work: Callable[[Connection], Result]) -> Result:
@@ -137,7 +135,7 @@ def _on_psycopg(dsn: str, work: Callable[[Connection], Result]) -> Result:
     # The driver reads the DSN itself: libpq's forms (sockets, several hosts) are more than SQLAlchemy's.
     engine = create_engine(
         "postgresql+psycopg://",
-        creator=lambda: psycopg.connect(dsn, connect_timeout=int(CONNECT_TIMEOUT)),
+        creator=lambda: psycopg.connect(normalise(dsn), connect_timeout=int(CONNECT_TIMEOUT)),
         poolclass=NullPool,
     )
     with engine.connect() as connection:
@@ -152,7 +150,7 @@ def _on_asyncpg(dsn: str, work: Callable[[Connection], Result]) -> Result:
     async def run() -> Result:
         engine = create_async_engine(
             "postgresql+asyncpg://",
-            async_creator=lambda: asyncpg.connect(dsn, timeout=CONNECT_TIMEOUT),
+            async_creator=lambda: asyncpg.connect(for_asyncpg(dsn), timeout=CONNECT_TIMEOUT),
             poolclass=NullPool,
         )
         async with engine.connect() as connection:

@@ -1,0 +1,43 @@
+-- Takes back 0001_initial.sql: what it made, by name, and nothing else that lives in the schema.
+-- RESTRICT on purpose: an object of somebody else's that hangs on ours stops the downgrade.
+
+DROP TRIGGER memories_inserted ON {schema}.memories;
+DROP TRIGGER memories_updated ON {schema}.memories;
+DROP TRIGGER memories_deleted ON {schema}.memories;
+
+DROP FUNCTION
+    {schema}.append_turns,
+    {schema}.approximate_vectors,
+    {schema}.associate,
+    {schema}.count_vectors,
+    {schema}.ensure_scope,
+    {schema}.ensure_scopes,
+    {schema}.find_scopes,
+    {schema}.follow_memories,
+    {schema}.graph_route,
+    {schema}.hops,
+    {schema}.is_live,
+    {schema}.lexical_route,
+    {schema}.lexical_statistics,
+    {schema}.lineage,
+    {schema}.move_records,
+    {schema}.prepare_load,
+    {schema}.profile_route,
+    {schema}.recent_route,
+    {schema}.reinforce,
+    {schema}.remember,
+    {schema}.salient_route,
+    {schema}.search,
+    {schema}.seen_record,
+    {schema}.term_weight,
+    {schema}.vector_route;
+
+DROP TABLE
+    {schema}.turns,
+    {schema}.associations,
+    {schema}.usage,
+    {schema}.embeddings,
+    {schema}.models,
+    {schema}.postings,
+    {schema}.memories,
+    {schema}.scopes;
