@@ -14,7 +14,7 @@ class AssociationSource(Protocol):
     """Something that knows which memories are associated.
 
     A source on a connection that it does not own says so with `borrowed = True`: nothing else is then asked
-    beside it, and its failures are raised instead of degraded, since the caller's transaction is lost with them.
+    beside it, and its failures are raised instead of degraded, since the caller's transaction is lost.
     """
 
     async def neighbours(self, scope: MemoryScope, record_ids: Sequence[str], /) -> Sequence[Association]:
@@ -62,7 +62,7 @@ class InMemoryAssociationSource:
         edges[target.record_id, association.relationship] = association
 
     async def neighbours(self, scope: MemoryScope, record_ids: Sequence[str]) -> Sequence[Association]:
-        """The edges out of these memories, both of whose ends `scope` can see, in the order they were added."""
+        """The edges out of these memories that `scope` can see both ends of, in the order they were added."""
         return [
             edge
             for record_id in dict.fromkeys(record_ids)
@@ -111,16 +111,34 @@ def distances(
     return found
 
 
-async def explore(
-    source: AssociationSource, scope: MemoryScope, starts: Iterable[str], max_hops: int
-) -> dict[str, list[Association]]:
-    """The visible edges out of `starts` and of all that lies within `max_hops` - 1 steps downstream of them.
+async def explored_hops(
+    source: AssociationSource, scope: MemoryScope, start: str, ends: Sequence[str], max_hops: int
+) -> dict[str, int]:
+    """The hops from `start` to each of `ends`, as far as asking for edges *out of* memories can tell.
 
-    One call a level; keyed by the id asked about.
+    A path counts where each of its edges starts downstream of one of its two ends. One call a level for all.
     """
+    known = await _explored(source, scope, [start, *ends], max_hops)
+    onward = {record_id: {edge.target.record_id for edge in edges} for record_id, edges in known.items()}
+    from_start = distances(onward, start, max_hops - 1).keys()
+    found = {}
+    for end in ends:
+        # Only what these two lead to, so that a batch answers like its members one by one.
+        sources = from_start | distances(onward, end, max_hops - 1).keys()
+        steps = undirected(edge for record_id in sources for edge in known.get(record_id, ()))
+        hops = distances(steps, start, max_hops).get(end)
+        if hops is not None:
+            found[end] = hops
+    return found
+
+
+async def _explored(
+    source: AssociationSource, scope: MemoryScope, starts: Iterable[str], levels: int
+) -> dict[str, list[Association]]:
+    """The visible edges out of `starts` and of all less than `levels` steps downstream, by their source."""
     known: dict[str, list[Association]] = {}
     frontier = list(dict.fromkeys(starts))
-    for _ in range(max_hops):
+    for _ in range(levels):
         if not frontier:
             break
         known.update((record_id, []) for record_id in frontier)
@@ -131,9 +149,3 @@ async def explore(
         reached = (edge.target.record_id for record_id in frontier for edge in known[record_id])
         frontier = [record_id for record_id in dict.fromkeys(reached) if record_id not in known]
     return known
-
-
-def downstream(known: Mapping[str, Sequence[Association]], start: str, max_hops: int) -> frozenset[str]:
-    """The ids within `max_hops` - 1 steps of `start` along the direction of the edges, itself included."""
-    steps = {source: {edge.target.record_id for edge in edges} for source, edges in known.items()}
-    return frozenset(distances(steps, start, max_hops - 1))

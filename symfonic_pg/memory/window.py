@@ -16,6 +16,8 @@ from symfonic_pg.memory.scope import MemoryScope
 logger = logging.getLogger("symfonic_pg.memory")
 
 MAX_TURN = 2**63 - 1
+# What a 32-bit LIMIT can hold.
+MAX_TURNS = 2**31 - 1
 
 _put = object.__setattr__
 # White space, the control characters (Cc), the line and paragraph separators, and Unicode's Bidi_Control.
@@ -119,7 +121,7 @@ class WorkingWindow:
     exclude_speakers: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
-        _put(self, "recent_turns", checks.whole(self.recent_turns, "recent_turns", 0))
+        _put(self, "recent_turns", checks.whole(self.recent_turns, "recent_turns", 0, MAX_TURNS))
         speakers = checks.members(self.exclude_speakers, str, "exclude_speakers")
         _put(self, "exclude_speakers", frozenset(speakers))
 
