@@ -89,7 +89,7 @@ class RelevanceWeights:
     recency: float = 0.3
     frequency: float = 0.2
     proximity: float = 0.2
-    _scaled: tuple[float, ...] = field(init=False, repr=False, compare=False)
+    scaled: tuple[float, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for name in SIGNAL_NAMES:
@@ -99,14 +99,14 @@ class RelevanceWeights:
             raise broken("weights", "not all 0", 0.0)
         # Products with weights near the smallest float would be rounded away.
         scale = 2.0**900 if max(weights) < 2.0**-900 else 1.0
-        _put(self, "_scaled", tuple(weight * scale for weight in weights))
+        _put(self, "scaled", tuple(weight * scale for weight in weights))
 
     def compose(self, signals: RelevanceSignals) -> float:
         """The weighted mean over the present signals, in [0, 1]; 0.0 when their weights sum to 0.
 
         An absent signal counts in neither numerator nor denominator.
         """
-        cue, salience, recency, frequency, proximity = self._scaled
+        cue, salience, recency, frequency, proximity = self.scaled
         sum_of_products = sum_of_weights = 0.0
         if (value := signals.cue) is not None:
             sum_of_products += cue * value
@@ -169,7 +169,8 @@ class ScopeBlend:
         if d == 0 or self.mode is ScopeBlendMode.OFF:
             return 1.0
         halvings: float = min(d, 1 << 53) / self.half_life_levels
-        return self.floor + (1.0 - self.floor) * pow(2.0, -halvings)
+        decay: float = 2.0**-halvings
+        return self.floor + (1.0 - self.floor) * decay
 
     def rank_score(self, score: float, d: int) -> float:
         """What memories are ordered by, in [0, 1]: g = score * gate(d), put into its band.

@@ -45,9 +45,7 @@ class CandidateSource(Protocol):
     search that raises leaves nothing behind.
     """
 
-    async def search(
-        self, query: MemoryQuery, layers: frozenset[MemoryLayer], /
-    ) -> Sequence[Candidate]:
+    async def search(self, query: MemoryQuery, layers: frozenset[MemoryLayer], /) -> Sequence[Candidate]:
         """Everything plausible for the query; `layers` is the effective set, so that the store skips work.
 
         Raises MemoryUnavailable when the store cannot be asked: an empty answer would look like a scope that
