@@ -105,6 +105,7 @@ class Gate:
         self.profile: list[Entry] = []
         self.passed: list[Entry] = []
         self.refused: set[str] = set()
+        self._factors: dict[int, float] = {}
         self._floored: dict[str, Entry] = {}
         self._dropped: dict[int, tuple[str, Reason]] = {}
         self._judgements: Mapping[str, Judgement] = {
@@ -143,7 +144,7 @@ class Gate:
             return None if floored else reason
         if floored:
             del self._dropped[floored.place], self._floored[record.record_id]
-        rank_score = self.policy.blend.rank_score(memory.score, distance)
+        rank_score = self._rank_score(memory.score, distance)
         signals = RelevanceSignals(salience=record.salience)
         judgement = self._judgements["activation"]
         return Entry(record, memory.score, rank_score, distance, signals, judgement, via=memory.via)
@@ -165,9 +166,16 @@ class Gate:
             score = 1.0 if signals.cue is None else signals.cue
         else:
             score = self.policy.weights.compose(signals)
-        rank_score = self.policy.blend.rank_score(score, distance)
+        rank_score = self._rank_score(score, distance)
         judgement = self._judgements["source" if candidate.pre_ranked else "signals"]
         return Entry(record, score, rank_score, distance, signals, judgement, place)
+
+    def _rank_score(self, score: float, distance: int) -> float:
+        """policy.blend.rank_score, with the few gates of a query computed once."""
+        factor = self._factors.get(distance)
+        if factor is None:
+            factor = self._factors[distance] = self.policy.blend.gate(distance)
+        return self.policy.blend.band(score * factor, distance)
 
     def _fill_profile(self, best: dict[str, Entry]) -> None:
         profiles = sorted(

@@ -109,7 +109,9 @@ class MemoryScope:
 
     def distance(self, memory_scope: MemoryScope) -> int:
         """How far above this scope a memory lies: 0 here, n for n levels up, -1 where it is not visible."""
-        mine, theirs = self._text, scope_of(memory_scope)._text
+        if type(memory_scope) is not MemoryScope:
+            memory_scope = scope_of(memory_scope, "memory_scope")
+        mine, theirs = self._text, memory_scope._text
         if mine == theirs:
             return 0
         # '/' inside a kind or an id is escaped, so a text prefix that ends at one is a path prefix.
