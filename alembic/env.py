@@ -18,7 +18,7 @@ target = context.config.attributes.get("target") or Target(
     vectors=options.get("vectors"),
 )
 
-if not target.dsn and not context.is_offline_mode():
+if not (target.dsn or "target" in context.config.attributes or context.is_offline_mode()):
     raise CommandError("no database is named: set SYMFONIC_PG_DSN or give -x dsn=postgresql://…")
 
 try:

@@ -8,7 +8,10 @@ create databases and extensions. Without any, the tests that need a server are s
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
@@ -73,15 +76,28 @@ def _administer(server: str, statement: sql.SQL, *names: str) -> None:
         connection.execute(statement.format(*map(sql.Identifier, names)))
 
 
+@contextmanager
+def temporary_home() -> Iterator[Path]:
+    """A folder for a server that runs under an account of its own when the tests run as root.
+
+    Not under pytest's: every starting session takes the rights on that away from all other accounts.
+    """
+    home = Path(tempfile.mkdtemp(prefix="symfonic-pg-test-"))
+    try:
+        yield home
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def server() -> Iterator[str]:
     """The DSN of the run's server, as a role that may do everything."""
     outside = os.environ.get("SYMFONIC_PG_TEST_DSN")
     if outside:
         yield outside
         return
     binaries = server_binaries()
-    with EmbeddedServer(tmp_path_factory.mktemp("server"), binaries=binaries, settings=FAST) as running:
+    with temporary_home() as home, EmbeddedServer(home, binaries=binaries, settings=FAST) as running:
         yield running.dsn
 
 
@@ -111,8 +127,14 @@ def empty_database(server: str) -> Iterator[str]:
 
 
 @pytest.fixture
-def own_server(server: str, tmp_path: Path) -> Iterator[EmbeddedServer]:
+def server_home() -> Iterator[Path]:
+    """A folder for a server of the test's own."""
+    with temporary_home() as home:
+        yield home
+
+
+@pytest.fixture
+def own_server(server_home: Path) -> Iterator[EmbeddedServer]:
     """A server of the test's own, to be stopped, killed or starved; nothing is migrated."""
-    binaries = server_binaries()
-    with EmbeddedServer(tmp_path / "own-server", binaries=binaries, settings=FAST) as running:
+    with EmbeddedServer(server_home, binaries=server_binaries(), settings=FAST) as running:
         yield running

@@ -77,6 +77,8 @@ class Cluster:
         if self._postmaster() is not None:
             account = service_account(self.data, self.binaries)
             self._run(account, "pg_ctl", "-D", str(self.data), "-w", "-m", "fast", "stop")
+            if not self._sockets.is_relative_to(self.home):
+                shutil.rmtree(self._sockets, ignore_errors=True)
 
     def _initialise(self, account: ServiceAccount | None) -> None:
         version = self.data / "PG_VERSION"
@@ -109,12 +111,14 @@ class Cluster:
             )
 
     def _start(self, account: ServiceAccount | None) -> None:
-        # What is left of a server that is gone: PostgreSQL itself refuses when its process id lives on in
-        # some other program, as it easily does after a container's restart.
-        (self.data / "postmaster.pid").unlink(missing_ok=True)
+        sockets = self._make_sockets(account)
+        # What is left of a server that is gone: PostgreSQL itself refuses to start when its process id lives on
+        # in some other program, as it easily does after a container's restart.
+        for remains in (self.data / "postmaster.pid", *sockets.glob(".s.PGSQL.*")):
+            remains.unlink(missing_ok=True)
         settings = {
             "listen_addresses": "",
-            "unix_socket_directories": str(self._socket_dir(account)),
+            "unix_socket_directories": str(sockets),
             "unix_socket_permissions": "0700",
             **self.settings,
         }
@@ -124,11 +128,16 @@ class Cluster:
             "-o", options, "start",
         )  # fmt: skip
 
-    def _socket_dir(self, account: ServiceAccount | None) -> Path:
-        directory = self.home / "run"
-        if len(os.fsencode(directory)) > _SOCKET_DIR_BYTES:
-            name = sha256(os.fsencode(self.home)).hexdigest()[:16]
-            directory = Path(tempfile.gettempdir()) / f"symfonic-pg-{name}"
+    @property
+    def _sockets(self) -> Path:
+        beside = self.home / "run"
+        # A DSN and PostgreSQL's own setting take a comma for the end of a path.
+        if len(os.fsencode(beside)) <= _SOCKET_DIR_BYTES and "," not in str(beside):
+            return beside
+        return Path(tempfile.gettempdir()) / f"symfonic-pg-{sha256(os.fsencode(self.home)).hexdigest()[:16]}"
+
+    def _make_sockets(self, account: ServiceAccount | None) -> Path:
+        directory = self._sockets
         directory.mkdir(mode=0o700, exist_ok=True)
         owners = {os.geteuid(), account.uid if account else os.geteuid()}
         if directory.is_symlink() or directory.stat().st_uid not in owners:
