@@ -1,0 +1,19 @@
+-- prepare_load: makes the scopes of a bulk load and hands out the keys of its new rows. memory_id is NULL for a
+-- record_id that the tenant holds already, wherever it lies: such a record goes through remember.
+CREATE FUNCTION {schema}.prepare_load(paths jsonb, ordinals integer[], record_ids text[])
+RETURNS TABLE (place bigint, scope_id bigint, memory_id bigint)
+LANGUAGE plpgsql VOLATILE
+SET search_path = {schema}
+AS $function$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT r.place, path.scope_id,
+           CASE WHEN m.memory_id IS NULL
+                THEN nextval(pg_get_serial_sequence('memories', 'memory_id')) END
+      FROM unnest(ordinals, record_ids) WITH ORDINALITY AS r(ordinal, record_id, place)
+      JOIN ensure_scopes(paths) AS path ON path.ordinal = r.ordinal
+      LEFT JOIN memories AS m ON m.tenant_id = path.tenant_id AND m.record_id = r.record_id
+     ORDER BY r.place;
+END
+$function$;

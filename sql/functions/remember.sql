@@ -1,0 +1,123 @@
+-- remember: inserts or updates a batch of records by record_id and stores the vectors that come with them.
+-- paths are the scopes of the batch (ensure_scopes), records name theirs by ordinal; vectors is parallel to
+-- records, NULL for a record without one. Returns a row a record, or, with nothing written, only the rows at
+-- fault: 'elsewhere' (the record_id lies at another scope of the tenant), 'model' (no such model), 'dimension' (with the
+-- model's own as detail).
+-- A record that equals what is stored, but for updated_at and usage, is not written at all.
+CREATE FUNCTION {schema}.remember(paths jsonb, records jsonb, vectors text[], model_name text, version text)
+RETURNS TABLE (place integer, outcome text, has_vector boolean, detail integer)
+LANGUAGE plpgsql VOLATILE
+SET search_path = {schema}, {vectors}
+AS $function$
+#variable_conflict use_column
+DECLARE
+    model models;
+    places integer[];
+    outcomes text[];
+    expected bigint;
+    written_rows bigint;
+BEGIN
+    IF model_name IS NOT NULL THEN
+        SELECT * INTO model FROM models WHERE models.name = model_name;
+        IF NOT FOUND THEN
+            RETURN QUERY SELECT 0, 'model', false, NULL::integer;
+            RETURN;
+        END IF;
+        RETURN QUERY
+        SELECT v.place::integer, 'dimension', false, model.dimension
+          FROM unnest(vectors) WITH ORDINALITY AS v(vector, place)
+         WHERE v.vector IS NOT NULL AND vector_dims(v.vector::halfvec) <> model.dimension;
+        IF FOUND THEN RETURN; END IF;
+    END IF;
+    RETURN QUERY
+    SELECT r.place, 'elsewhere', false, NULL::integer
+      FROM jsonb_to_recordset(records) AS r(place integer, scope bigint, record_id text)
+      JOIN find_scopes(paths) AS path ON path.ordinal = r.scope
+      JOIN memories AS m ON m.tenant_id = path.tenant_id AND m.record_id = r.record_id
+     WHERE m.scope_id IS DISTINCT FROM path.scope_id
+     ORDER BY r.place;
+    IF FOUND THEN RETURN; END IF;
+
+    WITH incoming AS MATERIALIZED (
+        SELECT path.tenant_id, path.scope_id, r.*
+          FROM jsonb_to_recordset(records) AS r(
+                    place integer, scope bigint, record_id text, layer text, text text, salience double precision,
+                    kind text, created_at timestamptz, created_at_given boolean, updated_at timestamptz,
+                    access_count bigint, last_accessed_at timestamptz, valid_from timestamptz,
+                    valid_until timestamptz, expires_at timestamptz, language text, metadata jsonb,
+                    content_hash text, terms text[], term_counts integer[], term_total integer)
+          JOIN ensure_scopes(paths) AS path ON path.ordinal = r.scope
+    ), known AS MATERIALIZED (
+        SELECT i.place, m.created_at,
+               (m.layer, m.text, m.salience, m.kind, m.valid_from, m.valid_until, m.expires_at, m.language,
+                m.metadata, m.terms)
+               IS NOT DISTINCT FROM
+               (i.layer, i.text, i.salience, i.kind, i.valid_from, i.valid_until, i.expires_at, i.language,
+                i.metadata, i.terms)
+               AND (m.created_at = i.created_at OR NOT i.created_at_given) AS same
+          FROM incoming AS i JOIN memories AS m ON m.tenant_id = i.tenant_id AND m.record_id = i.record_id
+    ), written AS (
+        -- in one order for every batch, so that two of them cannot wait for each other
+        INSERT INTO memories AS m (
+            tenant_id, scope_id, layer, record_id, text, salience, kind, created_at, updated_at, access_count,
+            last_accessed_at, valid_from, valid_until, expires_at, language, metadata, content_hash, terms,
+            term_counts, term_total)
+        SELECT i.tenant_id, i.scope_id, i.layer, i.record_id, i.text, i.salience, i.kind,
+               CASE WHEN i.created_at_given THEN i.created_at ELSE coalesce(known.created_at, i.created_at) END,
+               i.updated_at, i.access_count, i.last_accessed_at, i.valid_from, i.valid_until, i.expires_at,
+               i.language, i.metadata, decode(i.content_hash, 'hex'), i.terms, i.term_counts, i.term_total
+          FROM incoming AS i LEFT JOIN known ON known.place = i.place
+         WHERE known.same IS NOT TRUE
+         ORDER BY i.tenant_id, i.record_id
+            ON CONFLICT ON CONSTRAINT memories_record DO UPDATE SET
+                layer = excluded.layer, text = excluded.text, salience = excluded.salience, kind = excluded.kind,
+                created_at = excluded.created_at, updated_at = excluded.updated_at,
+                valid_from = excluded.valid_from, valid_until = excluded.valid_until,
+                expires_at = excluded.expires_at, language = excluded.language, metadata = excluded.metadata,
+                content_hash = excluded.content_hash, terms = excluded.terms,
+                term_counts = excluded.term_counts, term_total = excluded.term_total
+            WHERE m.scope_id = excluded.scope_id
+        RETURNING m.memory_id
+    )
+    SELECT array_agg(i.place ORDER BY i.place),
+           array_agg(CASE WHEN known.place IS NULL THEN 'inserted' WHEN known.same THEN 'unchanged'
+                          ELSE 'updated' END ORDER BY i.place),
+           count(*) FILTER (WHERE known.same IS NOT TRUE), (SELECT count(*) FROM written)
+      INTO places, outcomes, expected, written_rows
+      FROM incoming AS i LEFT JOIN known ON known.place = i.place;
+    IF written_rows <> expected THEN
+        -- another writer has put one of these record ids at another scope since the check above
+        RAISE EXCEPTION 'a record_id of the batch exists at another scope' USING ERRCODE = 'SY001';
+    END IF;
+
+    IF model.model_id IS NOT NULL THEN
+        INSERT INTO embeddings AS e (
+            tenant_id, memory_id, model_id, scope_id, layer, embedding, content_hash, text_version)
+        SELECT m.tenant_id, m.memory_id, model.model_id, m.scope_id, m.layer, vectors[r.place]::halfvec,
+               m.content_hash, version
+          FROM jsonb_to_recordset(records) AS r(place integer, scope bigint, record_id text)
+          JOIN find_scopes(paths) AS path ON path.ordinal = r.scope
+          JOIN memories AS m ON m.tenant_id = path.tenant_id AND m.record_id = r.record_id
+         WHERE vectors[r.place] IS NOT NULL
+         ORDER BY m.tenant_id, m.memory_id
+            ON CONFLICT (tenant_id, memory_id, model_id) DO UPDATE SET
+                embedding = excluded.embedding, content_hash = excluded.content_hash,
+                text_version = excluded.text_version
+            WHERE (e.embedding, e.content_hash, e.text_version)
+                  IS DISTINCT FROM (excluded.embedding, excluded.content_hash, excluded.text_version);
+    END IF;
+
+    RETURN QUERY
+    SELECT o.place, o.outcome,
+           EXISTS (SELECT FROM embeddings AS e
+                    WHERE e.tenant_id = m.tenant_id AND e.memory_id = m.memory_id
+                      AND e.content_hash = m.content_hash
+                      AND (model.model_id IS NULL OR (e.model_id = model.model_id AND e.text_version = version))),
+           NULL::integer
+      FROM unnest(places, outcomes) AS o(place, outcome)
+      JOIN jsonb_to_recordset(records) AS r(place integer, scope bigint, record_id text) ON r.place = o.place
+      JOIN find_scopes(paths) AS path ON path.ordinal = r.scope
+      JOIN memories AS m ON m.tenant_id = path.tenant_id AND m.record_id = r.record_id
+     ORDER BY o.place;
+END
+$function$;

@@ -1,0 +1,21 @@
+-- seen_record: a memory as it looks from a lineage: its usage is what it was written with plus what these levels used.
+CREATE FUNCTION {schema}.seen_record(tenant text, scopes bigint[], distances integer[], memory bigint)
+RETURNS TABLE (
+    distance integer, record_id text, layer text, text text, salience double precision, kind text,
+    created_at timestamptz, updated_at timestamptz, access_count bigint, last_accessed_at timestamptz,
+    valid_from timestamptz, valid_until timestamptz, expires_at timestamptz, language text, metadata text
+)
+LANGUAGE sql STABLE PARALLEL SAFE
+AS $function$
+    SELECT distances[array_position(scopes, m.scope_id)], m.record_id, m.layer, m.text, m.salience, m.kind,
+           m.created_at, m.updated_at, m.access_count + coalesce(uses.access_count, 0)::bigint,
+           greatest(m.last_accessed_at, uses.last_accessed_at),
+           m.valid_from, m.valid_until, m.expires_at, m.language, m.metadata::text
+      FROM {schema}.memories AS m
+      LEFT JOIN LATERAL (
+        SELECT sum(u.access_count) AS access_count, max(u.last_accessed_at) AS last_accessed_at
+          FROM unnest(scopes) AS at(scope_id)
+          JOIN {schema}.usage AS u ON u.tenant_id = tenant AND u.memory_id = memory AND u.scope_id = at.scope_id
+      ) AS uses ON true
+     WHERE m.tenant_id = tenant AND m.memory_id = memory AND m.scope_id = ANY (scopes)
+$function$;

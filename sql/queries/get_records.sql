@@ -1,0 +1,14 @@
+-- get_records: the records of some ids that are visible at a scope.
+-- params: $1 tenant, $2 kinds, $3 level ids, $4 record ids
+WITH seen AS MATERIALIZED (
+    SELECT array_agg(l.scope_id) AS scopes, array_agg(l.distance) AS distances
+      FROM {schema}.lineage($1::text, $2::text[], $3::text[]) AS l
+)
+SELECT r.*
+  FROM seen
+ CROSS JOIN LATERAL (
+    SELECT m.memory_id
+      FROM {schema}.memories AS m
+     WHERE m.tenant_id = $1 AND m.record_id = ANY ($4::text[]) AND m.scope_id = ANY (seen.scopes)
+ ) AS hit
+ CROSS JOIN LATERAL {schema}.seen_record($1, seen.scopes, seen.distances, hit.memory_id) AS r;
