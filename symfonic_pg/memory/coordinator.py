@@ -29,15 +29,46 @@ _NO_ACTIVATION = ActivationLog()
 
 @dataclass(frozen=True, slots=True)
 class CoordinatedRetrieval:
-    """A result with how it came about: the log of the expansion, and the layers that were searched."""
+    """A result with how it came about: the log of the expansion, and the layers that were searched.
+
+    `fetched` holds the record ids of what the search returned, in its order and with repeats. The parts of
+    the result can be read here too.
+    """
 
     result: RetrievalResult
     activation: ActivationLog = _NO_ACTIVATION
     layers: frozenset[MemoryLayer] = frozenset()
+    fetched: tuple[str, ...] = field(default=(), kw_only=True, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         instance(self.result, RetrievalResult, "result")
         _put(self, "layers", layers_of(self.layers))
+        _put(self, "fetched", tuple(self.fetched))
+
+    @property
+    def memories(self) -> tuple[RetrievedMemory, ...]:
+        """The memories in order."""
+        return self.result.memories
+
+    @property
+    def dropped(self) -> tuple[tuple[str, str], ...]:
+        """(record_id, reason) of everything left out."""
+        return self.result.dropped
+
+    @property
+    def sources(self) -> Mapping[str, int]:
+        """How many each route found."""
+        return self.result.sources
+
+    @property
+    def unavailable(self) -> tuple[str, ...]:
+        """The routes that could not run."""
+        return self.result.unavailable
+
+    @property
+    def completeness(self) -> Mapping[str, str]:
+        """How sure each route is."""
+        return self.result.completeness
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +134,8 @@ class RetrievalCoordinator:
         drained = _Drained.of(self.source)
         gate = Gate(query, layers, self.policy)
         gate.refused.update(record_id for record_id, _ in drained.dropped)
-        gate.judge(_candidates(found, self.source))
+        candidates = _candidates(found, self.source)
+        gate.judge(candidates)
         lit, refused, log = await self._expand(query, gate)
         ordered = [*gate.profile, *sorted([*gate.passed, *lit], key=Entry.order)]
         memories, left_out = select(ordered, query.limit, query.max_chars)
@@ -114,7 +146,8 @@ class RetrievalCoordinator:
             unavailable=drained.unavailable,
             completeness=drained.completeness,
         )
-        return CoordinatedRetrieval(result, log, layers)
+        fetched = tuple(candidate.record.record_id for candidate in candidates)
+        return CoordinatedRetrieval(result, log, layers, fetched=fetched)
 
     def _no_layer(self, query: MemoryQuery) -> Reason:
         asked = ", ".join(sorted(query.layers)) or "none"
@@ -184,7 +217,7 @@ def _hook(source: object, name: str, without: Any) -> Any:
     return hook() if callable(hook) else without
 
 
-def _candidates(found: object, source: object) -> Iterable[Candidate]:
+def _candidates(found: object, source: object) -> list[Candidate]:
     if isinstance(found, str | bytes | Mapping) or not isinstance(found, Iterable):
         raise broken(f"search of {type(source).__name__}", "a sequence of Candidate", found)
     candidates = list(found)

@@ -11,8 +11,8 @@ from symfonic_pg.memory.layers import MemoryLayer
 class Reason(str):
     """A reason as text, with its facts beside it.
 
-    `stage` is source, gate or selection, in the order in which they judge; `rule` is what applied; `value`
-    and `bound` are the numbers compared, None where the rule compares none.
+    `stage` is source, gate or selection, in the order in which they judge, or activation; `rule` is what
+    applied; `value` and `bound` are the numbers compared, None where the rule compares none.
     """
 
     __slots__ = ("bound", "rule", "stage", "value")
@@ -92,6 +92,12 @@ def over_characters(length: int, left: int, max_chars: int) -> Reason:
     """The text does not fit into what better ones left."""
     text = f"{length} characters over the {left} left of max_chars {max_chars}"
     return Reason(text, "selection", "max_chars", length, left)
+
+
+def over_nodes(activation: float, max_nodes: int) -> Reason:
+    """Stronger or nearer ones fill what an expansion may find."""
+    text = f"activation {activation:.2f} came after max_nodes {max_nodes} were found"
+    return Reason(text, "activation", "max_nodes", activation, max_nodes)
 
 
 def _under(name: str, value: float, floor_name: str, floor: float) -> Reason:

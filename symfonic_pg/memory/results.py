@@ -45,6 +45,11 @@ class RetrievedMemory:
         instance(self.signals, RelevanceSignals, "signals")
         _put(self, "via", record_ids(self.via, "via"))
 
+    @property
+    def record_id(self) -> str:
+        """The id of the record."""
+        return self.record.record_id
+
     def explain(self) -> Explanation:
         """Each signal's value, weight and contribution, the gate, and the final number.
 

@@ -1,0 +1,237 @@
+"""The ledger of a recall: what each route and the graph fetched, and where every candidate ended."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from symfonic_pg.memory.coordinator import CoordinatedRetrieval
+from symfonic_pg.memory.documents import EMPTY, FrozenObject
+from symfonic_pg.memory.errors import SymfonicError
+from symfonic_pg.memory.reasons import Reason
+from symfonic_pg.memory.results import NO_RECORD, RetrievalResult, RetrievedMemory
+from symfonic_pg.memory.window import flattened
+
+_put = object.__setattr__
+
+RETURNED = "returned"
+ACTIVATION = "activation"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFate:
+    """Where one candidate ended, and why.
+
+    `stage` is "returned", or the one that dropped it: "source", "gate", "selection", or "activation" for a
+    memory that the graph reached when enough were found. `rank` counts from 1. `rule` names what dropped it,
+    `value` and `threshold` the numbers that it compared, None where it compared none. `fetched`: the search
+    itself returned it, not the graph alone. `via` is the path that lit it up. `memory` is what was returned.
+    `copies` are the ends of the same record's other candidates.
+    """
+
+    record_id: str
+    stage: str
+    rank: int | None = None
+    reason: str = ""
+    rule: str = ""
+    value: float | None = None
+    threshold: float | None = None
+    fetched: bool = True
+    via: tuple[str, ...] = ()
+    memory: RetrievedMemory | None = None
+    copies: tuple[RecordFate, ...] = ()
+
+    @property
+    def returned(self) -> bool:
+        """Whether it is among the memories."""
+        return self.stage == RETURNED
+
+    @property
+    def duplicate_of(self) -> str | None:
+        """The record whose other candidate was kept instead, None where this is no duplicate."""
+        return self.record_id if self.rule == "duplicate" else None
+
+    @property
+    def only_by_graph(self) -> bool:
+        """Whether no route found it and the graph did."""
+        return not self.fetched
+
+    def __str__(self) -> str:
+        ending = f"returned at rank {self.rank}" if self.returned else f"dropped at stage {self.stage}"
+        if self.duplicate_of is not None:
+            ending += f" as a duplicate of {self.duplicate_of!r}"
+        lines = [f"{self.record_id!r} {ending}" + (f": {flattened(self.reason)}" if self.reason else "")]
+        if self.via:
+            how = "found only by the graph" if self.only_by_graph else "lit up by the graph"
+            lines.append(f"  {how}: {' -> '.join(map(repr, self.via))}")
+        if self.memory is not None:
+            lines += self.memory.explain().lines()[1:]
+        lines += [f"  also {line}" for copy in self.copies for line in str(copy).splitlines()[:1]]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class RecallReport:
+    """What became of everything that one recall came across.
+
+    `routes` counts what each route found, `unavailable` names those that could not run, `completeness` says
+    how sure each is. `fetched` holds the record ids that the search returned, with repeats; `refused` those
+    that the source kept back with a reason; `found` those that the graph alone lit up. Each of these ends in
+    exactly one of `fates`, which lists the returned ones by rank and then the dropped ones in the order of
+    RetrievalResult.dropped, and last what the graph reached but did not admit. `degraded`: the graph could
+    not be asked to the end. `note` is the reason why nothing was asked at all.
+    """
+
+    routes: Mapping[str, int] = EMPTY
+    unavailable: tuple[str, ...] = ()
+    completeness: Mapping[str, str] = EMPTY
+    fetched: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+    found: tuple[str, ...] = ()
+    fates: tuple[RecordFate, ...] = ()
+    degraded: bool = False
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        _put(self, "routes", FrozenObject(self.routes))
+        _put(self, "completeness", FrozenObject(self.completeness))
+
+    @classmethod
+    def of(cls, retrieval: CoordinatedRetrieval | RetrievalResult) -> RecallReport:
+        """The ledger of a retrieval, from what it says about itself."""
+        if isinstance(retrieval, RetrievalResult):
+            retrieval = CoordinatedRetrieval(retrieval)
+        result, log = retrieval.result, retrieval.activation
+        dropped = [(record_id, _reason(reason)) for record_id, reason in result.dropped]
+        lit = {node.record_id for node in log.nodes if node.hop > 0}
+        lit.update(memory.record.record_id for memory in result.memories if memory.via)
+        refused = tuple(record_id for record_id, reason in dropped if _by_source(record_id, reason))
+        known = frozenset((*retrieval.fetched, *refused))
+        found = tuple(sorted(lit - known))
+        seen = _Seen(frozenset(retrieval.fetched), {key: log.trails[key] for key in lit & log.trails.keys()})
+        return cls(
+            routes=result.sources,
+            unavailable=result.unavailable,
+            completeness=result.completeness,
+            fetched=retrieval.fetched,
+            refused=refused,
+            found=found,
+            fates=(
+                *(seen.returned(memory, rank) for rank, memory in enumerate(result.memories, 1)),
+                *(seen.dropped(record_id, reason) for record_id, reason in dropped if record_id != NO_RECORD),
+                *(seen.dropped(record_id, _reason(reason, ACTIVATION)) for record_id, reason in log.dropped),
+            ),
+            degraded=log.degraded,
+            note="; ".join(reason for record_id, reason in dropped if record_id == NO_RECORD),
+        )
+
+    def explain(self, record_id: str) -> RecordFate | None:
+        """Where this record ended and why, None where neither the search nor the graph came across it.
+
+        Asks nobody; `str()` of the answer is for people.
+        """
+        fates = [fate for fate in self.fates if fate.record_id == record_id]
+        if not fates:
+            return None
+        # The kept candidate speaks for the record; what the graph left out only where nothing else does.
+        main = min(fates, key=_weight)
+        return replace(main, copies=tuple(fate for fate in fates if fate is not main))
+
+    def reconcile(self) -> None:
+        """Raise SymfonicError, naming what is wrong, unless the numbers add up.
+
+        Everything that came in has exactly one end, ranks count from 1, a duplicate leaves one behind, and no
+        route counts more than came in nor do all of them together count less.
+        """
+        entered = Counter((*self.fetched, *self.refused, *self.found))
+        ended = Counter(fate.record_id for fate in self.fates if fate.stage != ACTIVATION)
+        faults = [
+            f"{record_id!r} came in {entered[record_id]} times and ended {ended[record_id]} times"
+            for record_id in sorted(entered.keys() | ended.keys())
+            if entered[record_id] != ended[record_id]
+        ]
+        ranks = [fate.rank for fate in self.fates if fate.returned]
+        if ranks != list(range(1, len(ranks) + 1)):
+            faults.append(f"ranks are {ranks}")
+        faults += [
+            f"{fate.record_id!r} is a duplicate of nothing"
+            for fate in self.fates
+            if fate.duplicate_of is not None and ended[fate.record_id] < 2
+        ]
+        faults += self._route_faults()
+        if faults:
+            raise SymfonicError(f"the ledger does not balance: {'; '.join(faults)}")
+
+    def _route_faults(self) -> Iterable[str]:
+        most = len(self.fetched) + len(self.refused)
+        for route, count in self.routes.items():
+            if count > most:
+                yield f"route {route} found {count} where {most} came in"
+        if self.routes and sum(self.routes.values()) < len(self.fetched):
+            yield f"{len(self.fetched)} came in and all routes found {sum(self.routes.values())}"
+
+    def __str__(self) -> str:
+        lines = [f"nothing was asked: {flattened(self.note)}"] if self.note else []
+        lines += [
+            f"route {route} found {count} ({self.completeness.get(route, 'completeness unknown')})"
+            for route, count in self.routes.items()
+        ]
+        lines += [f"route {route} could not run" for route in self.unavailable]
+        if self.degraded:
+            lines.append("the graph could not be asked to the end")
+        stages = Counter(fate.stage for fate in self.fates)
+        came = f"{len(self.fetched)} fetched, {len(self.refused)} refused by the source"
+        lines.append(f"{came}, {len(self.found)} found only by the graph")
+        lines.append(", ".join([f"{stages.pop(RETURNED, 0)} returned", *_counted(stages)]))
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What the fates of one recall are made from."""
+
+    fetched: frozenset[str]
+    trails: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def returned(self, memory: RetrievedMemory, rank: int) -> RecordFate:
+        record_id = memory.record.record_id
+        fetched = record_id in self.fetched or not memory.via
+        return RecordFate(
+            record_id,
+            RETURNED,
+            rank,
+            value=memory.score,
+            fetched=fetched,
+            via=memory.via,
+            memory=memory,
+        )
+
+    def dropped(self, record_id: str, reason: Reason) -> RecordFate:
+        trail = self.trails.get(record_id, ())
+        return RecordFate(
+            record_id,
+            reason.stage,
+            reason=str(reason),
+            rule=reason.rule,
+            value=reason.value,
+            threshold=reason.bound,
+            fetched=record_id in self.fetched or (not trail and reason.stage != ACTIVATION),
+            via=trail,
+        )
+
+
+def _weight(fate: RecordFate) -> tuple[bool, bool, bool]:
+    return not fate.returned, fate.stage == ACTIVATION, fate.duplicate_of is not None
+
+
+def _reason(reason: str, stage: str = "source") -> Reason:
+    return reason if isinstance(reason, Reason) else Reason(reason, stage)
+
+
+def _by_source(record_id: str, reason: Reason) -> bool:
+    return reason.stage == "source" and record_id != NO_RECORD
+
+
+def _counted(stages: Counter[str]) -> Iterable[str]:
+    return (f"{count} dropped at stage {stage}" for stage, count in stages.items())
