@@ -1,11 +1,10 @@
 -- remember: inserts or updates a batch of records by record_id and stores the vectors that come with them.
 -- paths are the scopes of the batch (ensure_scopes), records name theirs by ordinal; vectors is parallel to
 -- records, NULL for a record without one. Returns a row a record, or, with nothing written, only the rows at
--- fault: 'elsewhere' (the record_id lies at another scope of the tenant), 'model' (no such model), 'dimension' (with the
--- model's own as detail).
+-- fault: 'elsewhere' (the record_id lies at another scope of the tenant), 'model' (no such model).
 -- A record that equals what is stored, but for updated_at and usage, is not written at all.
 CREATE FUNCTION {schema}.remember(paths jsonb, records jsonb, vectors text[], model_name text, version text)
-RETURNS TABLE (place integer, outcome text, has_vector boolean, detail integer)
+RETURNS TABLE (place integer, outcome text, has_vector boolean)
 LANGUAGE plpgsql VOLATILE
 SET search_path = {schema}, {vectors}
 AS $function$
@@ -20,17 +19,12 @@ BEGIN
     IF model_name IS NOT NULL THEN
         SELECT * INTO model FROM models WHERE models.name = model_name;
         IF NOT FOUND THEN
-            RETURN QUERY SELECT 0, 'model', false, NULL::integer;
+            RETURN QUERY SELECT 0, 'model', false;
             RETURN;
         END IF;
-        RETURN QUERY
-        SELECT v.place::integer, 'dimension', false, model.dimension
-          FROM unnest(vectors) WITH ORDINALITY AS v(vector, place)
-         WHERE v.vector IS NOT NULL AND vector_dims(v.vector::halfvec) <> model.dimension;
-        IF FOUND THEN RETURN; END IF;
     END IF;
     RETURN QUERY
-    SELECT r.place, 'elsewhere', false, NULL::integer
+    SELECT r.place, 'elsewhere', false
       FROM jsonb_to_recordset(records) AS r(place integer, scope bigint, record_id text)
       JOIN find_scopes(paths) AS path ON path.ordinal = r.scope
       JOIN memories AS m ON m.tenant_id = path.tenant_id AND m.record_id = r.record_id
@@ -112,8 +106,7 @@ BEGIN
            EXISTS (SELECT FROM embeddings AS e
                     WHERE e.tenant_id = m.tenant_id AND e.memory_id = m.memory_id
                       AND e.content_hash = m.content_hash
-                      AND (model.model_id IS NULL OR (e.model_id = model.model_id AND e.text_version = version))),
-           NULL::integer
+                      AND (model.model_id IS NULL OR (e.model_id = model.model_id AND e.text_version = version)))
       FROM unnest(places, outcomes) AS o(place, outcome)
       JOIN jsonb_to_recordset(records) AS r(place integer, scope bigint, record_id text) ON r.place = o.place
       JOIN find_scopes(paths) AS path ON path.ordinal = r.scope

@@ -1,8 +1,8 @@
 -- search: everything plausible that is visible at a scope for one cue, vector and conversation, with what was
 -- observed about each memory and nothing decided about it. Each route fills from every level of the lineage,
 -- at most fanout a level, so that a large level never crowds out a small one.
--- The first row holds only summary: which routes ran, how complete each is (the worst level), whether the model
--- is known and which languages occur. The others hold a memory each; routes is a bit set in the order vector,
+-- The first row holds only summary: which routes ran, how complete each is (the worst level), and which languages
+-- occur. The others hold a memory each; routes is a bit set in the order vector,
 -- lexical, recent, salient, profile, graph. only_ids, if given, replaces the routes: these records are looked
 -- at, if visible, whatever their layer and validity.
 -- Planner settings hold for the call alone. They leave every statement one good plan (index scans and nested
@@ -66,12 +66,6 @@ BEGIN
     IF query_text IS NOT NULL THEN
         SELECT * INTO model FROM models WHERE models.name = model_name;
         query := query_text::halfvec;
-        IF vector_dims(query) <> model.dimension THEN
-            -- the caller's fault, told without a database error: that would cost the caller's transaction
-            summary := jsonb_build_object('model', model.name, 'dimension', model.dimension);
-            RETURN NEXT;
-            RETURN;
-        END IF;
     END IF;
     SELECT * INTO stats FROM lexical_statistics(tenant, scopes, cue_languages, cue_terms);
     with_terms := stats.population > 0 AND cardinality(cue_terms) > 0;
@@ -131,8 +125,7 @@ BEGIN
         END IF;
     END IF;
 
-    summary := jsonb_build_object(
-        'bounds', bounds, 'languages', spoken, 'model', model.name, 'baseline', model.baseline);
+    summary := jsonb_build_object('bounds', bounds, 'languages', spoken);
     RETURN NEXT;
 
     RETURN QUERY
