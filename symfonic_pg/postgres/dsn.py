@@ -14,10 +14,23 @@ _RULE = "postgresql://user@host/database, also with postgres:, postgresql+asyncp
 
 # What libpq understands and asyncpg would send to the server as a setting, which then refuses the connection.
 _LIBPQ_ALONE = {
-    "connect_timeout", "channel_binding", "fallback_application_name", "gssdelegation",
-    "gssencmode", "keepalives", "keepalives_count", "keepalives_idle", "keepalives_interval",
-    "load_balance_hosts", "requirepeer", "require_auth", "sslcertmode", "sslcompression",
-    "sslcrldir", "sslsni", "tcp_user_timeout",
+    "connect_timeout",
+    "channel_binding",
+    "fallback_application_name",
+    "gssdelegation",
+    "gssencmode",
+    "keepalives",
+    "keepalives_count",
+    "keepalives_idle",
+    "keepalives_interval",
+    "load_balance_hosts",
+    "requirepeer",
+    "require_auth",
+    "sslcertmode",
+    "sslcompression",
+    "sslcrldir",
+    "sslsni",
+    "tcp_user_timeout",
 }
 
 

@@ -91,7 +91,9 @@ def _filled(name: str, body: str, placeholders: Mapping[str, Placeholder]) -> st
 
 def _quoted(field: str, name: Placeholder) -> str:
     if not isinstance(name, str) or not _IDENTIFIER.fullmatch(name):
-        raise _refusal(field, "a letter or underscore, then letters, digits and underscores, 63 at most", name)
+        raise _refusal(
+            field, "a letter or underscore, then letters, digits and underscores, 63 at most", name
+        )
     return f'"{name}"'
 
 

@@ -38,7 +38,16 @@ def test_the_ssl_parameter_of_sqlalchemy_becomes_sslmode() -> None:
 
 @pytest.mark.parametrize(
     "dsn",
-    ["", "mysql://h/db", "host=h dbname=secret", "postgresql+pg8000://h", "postgresql:/h", "http://x", None, 5],
+    [
+        "",
+        "mysql://h/db",
+        "host=h dbname=secret",
+        "postgresql+pg8000://h",
+        "postgresql:/h",
+        "http://x",
+        None,
+        5,
+    ],
 )
 def test_anything_else_is_refused_without_repeating_it(dsn: str) -> None:
     with pytest.raises(MemoryContractError, match="dsn must be postgresql://") as refused:
