@@ -63,7 +63,7 @@ class Explanation:
             for part in self.contributions
         ]
         if self.absent:
-            steps.append(f"  without     {', '.join(self.absent)}")
+            steps.append(f"  without    {', '.join(self.absent)}")
         return (
             f"{self.record_id!r} ranks at {self.rank_score:.4f}",
             *steps,

@@ -66,7 +66,7 @@ class LexicalCandidateSource:
         self.records = records
 
     @property
-    def records(self) -> Iterable[MemoryRecord]:
+    def records(self) -> tuple[MemoryRecord, ...]:
         """What this source remembers."""
         return self._records
 
