@@ -1,13 +1,14 @@
-"""What Alembic runs around the revisions: from `symfonic-pg migrate`, from `alembic upgrade head`, with --sql too.
+"""What Alembic runs around the revisions: by `symfonic-pg migrate` and by `alembic upgrade`.
 
-Options: `-x dsn=…` (else the environment variable SYMFONIC_PG_DSN), `-x schema=symfonic`, `-x vectors=public` (the
-schema of pgvector where the database has none yet, and in --sql).
+Options: `-x dsn=…` (else the environment variable SYMFONIC_PG_DSN), `-x schema=symfonic`, `-x vectors=public`
+(the schema of pgvector where the database has none yet, and in --sql).
 """
 
 import os
 
 from alembic import context
 from alembic.util import CommandError
+
 from symfonic_pg.memory.errors import SymfonicError
 from symfonic_pg.postgres.migration_environment import Target, print_script, run_online
 

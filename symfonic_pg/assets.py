@@ -16,8 +16,8 @@ _CHECKOUT = _PACKAGE.parent
 def asset_dir(name: Literal["sql", "alembic"]) -> Path:
     """The folder that holds the packaged files of that name.
 
-    A wheel carries it inside the package, an editable install has it at the top of the checkout. SymfonicError
-    if it is in neither place.
+    A wheel carries it inside the package, an editable install has it at the top of the checkout.
+    SymfonicError if it is in neither place.
     """
     packaged = _PACKAGE / f"_{name}"
     if packaged.is_dir():

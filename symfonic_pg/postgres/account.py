@@ -32,7 +32,7 @@ class ServiceAccount:
 
 
 def service_account(data: Path, binaries: Path) -> ServiceAccount | None:
-    """The account for the server whose data are, or will be, at `data`; None where this process may serve itself.
+    """The account for the server whose data are, or will be, at `data`; None where no other one is needed.
 
     Existing data keep their owner. As root, folders on the way to the data and to the programs are made
     searchable (not listable) for others where they are not, since the account could not reach them.
@@ -77,12 +77,12 @@ def _open_way(directory: Path) -> None:
 
 
 def _open_programs(binaries: Path, account: ServiceAccount) -> None:
-    command = [binaries / "postgres", "--version"]
+    command = [str(binaries / "postgres"), "--version"]
     try:
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd="/", **account.identity())
     except (PermissionError, subprocess.CalledProcessError):
         _open_way(binaries.parent)
-        # An installation made under a strict umask: its files, and the libraries that the wheel keeps beside it.
+        # An installation made under a strict umask: its files, and the libraries beside it.
         wheel = binaries.parent.parent
         for tree in (binaries.parent, wheel.with_name(f"{wheel.name}.libs")):
             for path in (tree, *tree.rglob("*")):

@@ -36,7 +36,7 @@ class Postmaster(NamedTuple):
 
 @dataclass(frozen=True)
 class Cluster:
-    """A private server: `binaries` serve the data under `home`, on a Unix socket that only its owner may open.
+    """A private server: `binaries` serve the data under `home`, on a Unix socket for its owner alone.
 
     `settings` are PostgreSQL settings for the running server, `timeout` is in seconds for each step.
     """
@@ -57,7 +57,7 @@ class Cluster:
     def ensure_running(self) -> str:
         """Bring the server up, wherever it stands, and give its DSN.
 
-        The caller holds the lock that keeps every other starter out. MemoryUnavailable if it does not come up.
+        The caller holds the lock that keeps every other starter out. MemoryUnavailable if it stays down.
         """
         account = service_account(self.data, self.binaries)
         self._initialise(account)
@@ -70,7 +70,8 @@ class Cluster:
                 return _dsn(postmaster)
             else:
                 time.sleep(_POLL_SECONDS)
-        raise MemoryUnavailable(f"the server under {self.home} did not start in {self.timeout:g} s; {self._tail()}")
+        waited = f"{self.timeout:g} s"
+        raise MemoryUnavailable(f"the server under {self.home} did not start in {waited}; {self._tail()}")
 
     def stop(self) -> None:
         """Stop the server if it runs; open transactions are rolled back, committed ones are safe."""
@@ -112,8 +113,8 @@ class Cluster:
 
     def _start(self, account: ServiceAccount | None) -> None:
         sockets = self._make_sockets(account)
-        # What is left of a server that is gone: PostgreSQL itself refuses to start when its process id lives on
-        # in some other program, as it easily does after a container's restart.
+        # What is left of a server that is gone: PostgreSQL itself refuses to start when its process id lives
+        # on in some other program, as it easily does after a container's restart.
         for remains in (self.data / "postmaster.pid", *sockets.glob(".s.PGSQL.*")):
             remains.unlink(missing_ok=True)
         settings = {

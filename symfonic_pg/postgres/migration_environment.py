@@ -1,18 +1,18 @@
-"""What Alembic's env.py and the revisions stand on: a connection by either driver, and SQL files run as they are."""
+"""What env.py and the revisions stand on: a connection by either driver, and SQL files run as they are."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from symfonic_pg.assets import asset_dir
 from symfonic_pg.memory.errors import MemoryUnavailable, SymfonicError
-from symfonic_pg.postgres.dsn import driver_of, for_asyncpg, normalise
+from symfonic_pg.postgres.drivers import choose_driver
+from symfonic_pg.postgres.dsn import for_asyncpg, normalise
 from symfonic_pg.postgres.statements import load_statement, quoted_schema
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 CONNECT_TIMEOUT = 10.0
-# SQLSTATE classes and codes of a server that cannot be asked: connection, resources, shutdown, login, no such database.
+# SQLSTATEs of a server that cannot be asked: connection, resources, shutdown, login, no such database.
 _UNAVAILABLE = ("08", "53", "57P", "28", "3D")
 
 
@@ -55,10 +55,13 @@ def run_online(context: EnvironmentContext, target: Target) -> None:
 
 
 def print_script(context: EnvironmentContext, target: Target) -> None:
-    """Print what `run_online` would run on an empty database; the schema comes before Alembic's version table."""
+    """Print what `run_online` would run on an empty database, the schema before Alembic's version table."""
     vectors = target.vectors or "public"
     context.configure(
-        dialect_name="postgresql", version_table_schema=target.schema, vectors_schema=vectors, literal_binds=True
+        dialect_name="postgresql",
+        version_table_schema=target.schema,
+        vectors_schema=vectors,
+        literal_binds=True,
     )
     with context.begin_transaction():
         context.get_context().impl.static_output(_script("prepare.sql", target.schema, vectors))
@@ -84,7 +87,8 @@ def read_revision(target: Target) -> str | None:
     def work(connection: Connection) -> str | None:
         if not _first(connection, "migrate_versioned", target.schema):
             return None
-        return _first(connection, "migrate_revision", target.schema)
+        revision: str | None = _first(connection, "migrate_revision", target.schema)
+        return revision
 
     return _on_connection(target, work)
 
@@ -104,8 +108,8 @@ def _first(connection: Connection, statement: str, schema: str = "symfonic") -> 
 
 
 def _run_script(connection: Connection, script: str) -> None:
-    # SQLAlchemy prepares statements on asyncpg and hands an empty parameter list to psycopg: both refuse a file
-    # of several statements, and psycopg then reads a percent sign as a placeholder.
+    # SQLAlchemy prepares statements on asyncpg and hands an empty parameter list to psycopg: both refuse a
+    # file of several statements, and psycopg then reads a percent sign as a placeholder.
     if connection.dialect.driver == "asyncpg":
         adapted: Any = connection.connection.dbapi_connection
         adapted.run_async(lambda driver_connection: driver_connection.execute(script))
@@ -114,18 +118,10 @@ def _run_script(connection: Connection, script: str) -> None:
 
 
 def _on_connection(target: Target, work: Callable[[Connection], Result]) -> Result:
-    run = _on_asyncpg if _driver(target.dsn) == "asyncpg" else _on_psycopg
+    driver = choose_driver(target.dsn, preferred=("psycopg", "asyncpg"))
+    run = _on_asyncpg if driver == "asyncpg" else _on_psycopg
     with _translated():
         return run(target.dsn, work)
-
-
-def _driver(dsn: str) -> str:
-    installed = [name for name in ("psycopg", "asyncpg") if find_spec(name)]
-    chosen = driver_of(dsn) or next(iter(installed), "")
-    if chosen not in installed:
-        extra = chosen or "asyncpg"
-        raise MigrationError(f"the driver for this DSN is not installed: pip install 'symfonic-pg[{extra}]'")
-    return chosen
 
 
 def _on_psycopg(dsn: str, work: Callable[[Connection], Result]) -> Result:
@@ -159,13 +155,13 @@ def _on_asyncpg(dsn: str, work: Callable[[Connection], Result]) -> Result:
     return _finish(run)
 
 
-def _finish(run: Callable[[], Any]) -> Any:
+def _finish(run: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
     """Run a coroutine to its end, beside the event loop if this thread already runs one."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(run())
-    outcome: list[Any] = []
+    outcome: list[Result] = []
     errors: list[BaseException] = []
 
     def body() -> None:
@@ -200,7 +196,7 @@ def _translated() -> Iterator[None]:
 
 
 def _database_error(exc: BaseException | None) -> Any:
-    """The driver's own error, which knows the SQLSTATE and the hint, under what SQLAlchemy wrapped around it."""
+    """The driver's own error, which knows SQLSTATE and hint, under what SQLAlchemy wrapped around it."""
     while exc is not None:
         if getattr(exc, "sqlstate", None) and not hasattr(exc, "pgcode"):
             return exc

@@ -27,18 +27,20 @@ def head_revision() -> str:
     return max(script.name.split("_", 1)[0] for script in scripts)
 
 
-def migrate(dsn: str, *, schema: str = "symfonic", revision: str = "head", vectors: str | None = None) -> None:
+def migrate(
+    dsn: str, *, schema: str = "symfonic", revision: str = "head", vectors: str | None = None
+) -> None:
     """Upgrade the schema to `revision`, in one transaction; a second migrator waits for the first.
 
-    Creates the schema and, where the database has none, the extension vector in the schema `vectors` (public unless
-    named). Takes any form of DSN that the store takes. MigrationError where the server or the role's rights do not
-    allow it, MemoryUnavailable where the server cannot be reached. Blocks: from async code call it in a thread.
+    Creates the schema and, where the database has none, the extension vector in the schema `vectors` (public
+    unless named). Takes any form of DSN that the store takes. MigrationError where the server or the role's
+    rights do not allow it, MemoryUnavailable where it cannot be reached. Blocks: in async code use a thread.
     """
     _run(lambda command, config: command.upgrade(config, revision), dsn, schema, vectors)
 
 
 def downgrade(dsn: str, *, schema: str = "symfonic", revision: str = "base") -> None:
-    """Take the schema back to `revision`; base is the schema with an empty version table. Destroys memories."""
+    """Take the schema back to `revision`, memories and all; base is a schema with an empty version table."""
     _run(lambda command, config: command.downgrade(config, revision), dsn, schema, None)
 
 
@@ -73,7 +75,9 @@ def _run(
         try:
             action(command, config)
         except CommandError as exc:
-            raise exc.__cause__ if isinstance(exc.__cause__, SymfonicError) else MigrationError(str(exc)) from exc
+            raise (
+                exc.__cause__ if isinstance(exc.__cause__, SymfonicError) else MigrationError(str(exc))
+            ) from exc
 
 
 def _locate(config: Config) -> None:

@@ -1,4 +1,4 @@
-"""The private server: shared by whoever uses its path, stopped by the last, and never in the way of the next."""
+"""The private server: shared by whoever uses its path, stopped by the last, never in the way of the next."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ def test_without_the_wheel_the_error_names_the_extra(path: Path, monkeypatch: py
 
 
 def test_a_process_that_ends_without_stopping_takes_the_server_with_it(path: Path) -> None:
-    code = USER.replace("with EmbeddedServer", "server = EmbeddedServer").replace(") as server:", ").start()\nif True:")
+    code = USER.replace("with Embedded", "server = Embedded").replace(") as server:", ").start()\nif True:")
     subprocess.run(
         [sys.executable, "-c", code, str(path), str(server_binaries())],
         cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, check=True, timeout=60,

@@ -7,12 +7,13 @@ import psycopg
 _QUERIES = {
     "relation": """
         SELECT c.relname, c.relkind, c.relpersistence, c.reloptions, c.relrowsecurity
-        FROM pg_class c WHERE c.relnamespace = %(schema)s::regnamespace AND c.relname NOT LIKE 'alembic_version%%'
+        FROM pg_class c
+        WHERE c.relnamespace = %(schema)s::regnamespace AND c.relname NOT LIKE 'alembic_version%%'
     """,
     "column": """
-        SELECT c.relname, row_number() OVER (PARTITION BY c.oid ORDER BY a.attnum), a.attname,
-               format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attidentity, a.attgenerated, a.attstorage,
-               a.attcompression, a.attcollation::regcollation, pg_get_expr(d.adbin, d.adrelid)
+        SELECT c.relname, a.attname, row_number() OVER (PARTITION BY c.oid ORDER BY a.attnum),
+               format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attidentity, a.attgenerated,
+               a.attstorage, a.attcompression, a.attcollation::regcollation, pg_get_expr(d.adbin, d.adrelid)
         FROM pg_class c
         JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
         LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
@@ -21,7 +22,8 @@ _QUERIES = {
     """,
     "constraint": """
         SELECT conrelid::regclass, conname, pg_get_constraintdef(oid)
-        FROM pg_constraint WHERE connamespace = %(schema)s::regnamespace AND conname NOT LIKE 'alembic_version%%'
+        FROM pg_constraint
+        WHERE connamespace = %(schema)s::regnamespace AND conname NOT LIKE 'alembic_version%%'
     """,
     "index": """
         SELECT pg_get_indexdef(i.indexrelid), i.indisvalid
@@ -29,7 +31,7 @@ _QUERIES = {
         WHERE c.relnamespace = %(schema)s::regnamespace AND c.relname NOT LIKE 'alembic_version%%'
     """,
     "function": """
-        SELECT CASE p.prokind WHEN 'a' THEN p.oid::regprocedure::text ELSE pg_get_functiondef(p.oid) END, p.proacl
+        SELECT pg_get_functiondef(p.oid), p.proacl
         FROM pg_proc p WHERE p.pronamespace = %(schema)s::regnamespace
     """,
     "view": """
@@ -47,9 +49,10 @@ _QUERIES = {
     """,
     "type": """
         SELECT t.typname, t.typtype, format_type(t.typbasetype, t.typtypmod),
-               (SELECT array_agg(e.enumlabel ORDER BY e.enumsortorder) FROM pg_enum e WHERE e.enumtypid = t.oid)
+               ARRAY(SELECT e.enumlabel FROM pg_enum e WHERE e.enumtypid = t.oid ORDER BY e.enumsortorder)
         FROM pg_type t
-        WHERE t.typnamespace = %(schema)s::regnamespace AND t.typname NOT IN ('alembic_version', '_alembic_version')
+        WHERE t.typnamespace = %(schema)s::regnamespace
+          AND t.typname NOT IN ('alembic_version', '_alembic_version')
     """,
     "comment": """
         SELECT d.classoid::regclass, d.description

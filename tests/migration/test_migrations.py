@@ -23,9 +23,11 @@ from symfonic_pg.postgres.migrations import (
     migrate,
     migration_sql,
 )
+from tests.conftest import with_database
 from tests.migration.catalogue import catalogue
 
 ROOT = Path(__file__).parents[2]
+EXTENSIONS = "SELECT count(*) FROM pg_extension WHERE extname = 'vector'"
 DRIVERS = ["psycopg", "asyncpg"]
 
 
@@ -117,7 +119,7 @@ def test_the_printed_script_builds_the_same_schema(
     printed = migration_sql() if source == "function" else alembic("", "upgrade", "head", "--sql")
     script.write_text(printed)
     subprocess.run(
-        [embedded_binaries() / "psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", empty_database, "-f", script],
+        [embedded_binaries() / "psql", "-Xq", "-v", "ON_ERROR_STOP=1", "-d", empty_database, "-f", script],
         check=True, capture_output=True,
     )  # fmt: skip
     assert catalogue(empty_database) == expected
@@ -157,10 +159,10 @@ def test_two_schemas_in_one_database(database: str, expected: list[str]) -> None
 def test_the_extension_goes_where_it_is_told(empty_database: str) -> None:
     run(empty_database, "CREATE SCHEMA extensions")
     migrate(empty_database, vectors="extensions")
-    home = one(empty_database, "SELECT extnamespace::regnamespace::text FROM pg_extension WHERE extname = 'vector'")
-    assert home == "extensions"
+    home = "SELECT extnamespace::regnamespace::text FROM pg_extension WHERE extname = 'vector'"
+    assert one(empty_database, home) == "extensions"
     downgrade(empty_database)
-    assert one(empty_database, "SELECT count(*) FROM pg_extension WHERE extname = 'vector'") == 1
+    assert one(empty_database, EXTENSIONS) == 1
 
 
 @pytest.mark.parametrize("driver", DRIVERS)
@@ -168,14 +170,16 @@ def test_a_migration_that_fails_leaves_nothing(empty_database: str, driver: str)
     run(empty_database, "CREATE SCHEMA symfonic", "CREATE TABLE symfonic.memories (mine integer)")
     with pytest.raises(MigrationError, match="memories"):
         migrate(by(driver, empty_database))
-    assert one(empty_database, "SELECT count(*) FROM pg_class WHERE relnamespace = 'symfonic'::regnamespace") == 1
-    assert one(empty_database, "SELECT count(*) FROM pg_extension WHERE extname = 'vector'") == 0
+    relations = "SELECT count(*) FROM pg_class WHERE relnamespace = 'symfonic'::regnamespace"
+    assert one(empty_database, relations) == 1
+    assert one(empty_database, EXTENSIONS) == 0
 
 
 def test_migrators_that_race_both_succeed(empty_database: str, expected: list[str]) -> None:
     code = "import sys; from symfonic_pg.postgres.migrations import migrate; migrate(sys.argv[1])"
     racers = [
-        subprocess.Popen([sys.executable, "-c", code, by(driver, empty_database)], cwd=ROOT) for driver in DRIVERS
+        subprocess.Popen([sys.executable, "-c", code, by(driver, empty_database)], cwd=ROOT)
+        for driver in DRIVERS
     ]
     assert [racer.wait(60) for racer in racers] == [0, 0]
     assert catalogue(empty_database) == expected
@@ -197,7 +201,7 @@ def test_a_server_out_of_reach_is_unavailable(driver: str, tmp_path: Path) -> No
 @pytest.mark.parametrize("driver", DRIVERS)
 def test_a_database_that_does_not_exist_is_unavailable(server: str, driver: str) -> None:
     with pytest.raises(MemoryUnavailable, match="no_such_database"):
-        migrate(by(driver, server).replace("/postgres?", "/no_such_database?"))
+        migrate(by(driver, with_database(server, "no_such_database")))
 
 
 @pytest.mark.parametrize("dsn", ["", "host=/tmp", "mysql://u@h/d", "postgresql+psycopg2://u@h/d"])

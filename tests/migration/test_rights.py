@@ -49,11 +49,12 @@ def test_following_the_advice_step_by_step_ends_in_a_migrated_schema(
     assert current_revision(limited) == head_revision()
 
 
-def test_a_role_that_may_create_the_schema_needs_only_the_extension(empty_database: str, limited: str) -> None:
+def test_a_role_that_may_create_schemas_needs_only_the_extension(empty_database: str, limited: str) -> None:
     name = database_name(empty_database)
     run(empty_database, "CREATE EXTENSION vector", f"GRANT CREATE ON DATABASE {name} TO {ROLE}")
     migrate(limited)
-    assert one(empty_database, "SELECT nspowner::regrole::text FROM pg_namespace WHERE nspname = 'symfonic'") == ROLE
+    owner = "SELECT nspowner::regrole::text FROM pg_namespace WHERE nspname = 'symfonic'"
+    assert one(empty_database, owner) == ROLE
 
 
 def test_a_schema_of_somebody_elses_needs_a_grant(empty_database: str, limited: str) -> None:

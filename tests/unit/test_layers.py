@@ -47,7 +47,8 @@ def test_the_floors_hold() -> None:
 
 def test_modules_need_only_what_they_are_about() -> None:
     # -S: without site-packages; -I: without anything that the environment adds.
-    printed = subprocess.check_output([sys.executable, "-I", "-S", "-B", "-c", IMPORT_ALL, str(ROOT)], text=True)
+    command = [sys.executable, "-I", "-S", "-B", "-c", IMPORT_ALL, str(ROOT)]
+    printed = subprocess.check_output(command, text=True)
     missing = json.loads(printed)
     assert {name for name, package in missing.items() if package is None} >= {
         "symfonic_pg",
@@ -58,6 +59,6 @@ def test_modules_need_only_what_they_are_about() -> None:
     unexpected = {
         name: package
         for name, package in missing.items()
-        if package is not None and not any(name.startswith(about) and package in ABOUT[about] for about in ABOUT)
+        if package and not any(name.startswith(about) and package in ABOUT[about] for about in ABOUT)
     }
     assert unexpected == {}

@@ -70,7 +70,8 @@ def tracked(*folders: str) -> list[str]:
 
 def test_the_wheel_holds_every_file_of_sql_and_alembic_and_no_other(wheel: Path) -> None:
     expected = {f"symfonic_pg/_{name}" for name in tracked("sql", "alembic")}
-    shipped = {name for name in entries(wheel) if name.startswith(("symfonic_pg/_sql/", "symfonic_pg/_alembic/"))}
+    folders = ("symfonic_pg/_sql/", "symfonic_pg/_alembic/")
+    shipped = {name for name in entries(wheel) if name.startswith(folders)}
     assert shipped == expected
     assert "symfonic_pg/_sql/schema.sql" in shipped
     assert "symfonic_pg/_alembic/env.py" in shipped
