@@ -6,14 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from symfonic_pg.memory.checks import instance
 from symfonic_pg.memory.coordinator import CoordinatedRetrieval
-from symfonic_pg.memory.documents import EMPTY, FrozenObject
 from symfonic_pg.memory.errors import SymfonicError
 from symfonic_pg.memory.reasons import Reason
 from symfonic_pg.memory.results import NO_RECORD, RetrievalResult, RetrievedMemory
 from symfonic_pg.memory.window import flattened
-
-_put = object.__setattr__
 
 RETURNED = "returned"
 ACTIVATION = "activation"
@@ -75,56 +73,85 @@ class RecordFate:
 class RecallReport:
     """What became of everything that one recall came across.
 
-    `routes` counts what each route found, `unavailable` names those that could not run, `completeness` says
-    how sure each is. `fetched` holds the record ids that the search returned, with repeats; `refused` those
-    that the source kept back with a reason; `found` those that the graph alone lit up. Each of these ends in
-    exactly one of `fates`, which lists the returned ones by rank and then the dropped ones in the order of
-    RetrievalResult.dropped, and last what the graph reached but did not admit. `degraded`: the graph could
-    not be asked to the end. `note` is the reason why nothing was asked at all.
+    It is worked out from the retrieval when it is read, so that a recall whose report nobody reads pays
+    nothing for it.
     """
 
-    routes: Mapping[str, int] = EMPTY
-    unavailable: tuple[str, ...] = ()
-    completeness: Mapping[str, str] = EMPTY
-    fetched: tuple[str, ...] = ()
-    refused: tuple[str, ...] = ()
-    found: tuple[str, ...] = ()
-    fates: tuple[RecordFate, ...] = ()
-    degraded: bool = False
-    note: str = ""
+    retrieval: CoordinatedRetrieval
 
     def __post_init__(self) -> None:
-        _put(self, "routes", FrozenObject(self.routes))
-        _put(self, "completeness", FrozenObject(self.completeness))
+        instance(self.retrieval, CoordinatedRetrieval, "retrieval")
 
     @classmethod
     def of(cls, retrieval: CoordinatedRetrieval | RetrievalResult) -> RecallReport:
-        """The ledger of a retrieval, from what it says about itself."""
+        """The ledger of a retrieval; a bare result is taken as one without activation."""
         if isinstance(retrieval, RetrievalResult):
             retrieval = CoordinatedRetrieval(retrieval)
-        result, log = retrieval.result, retrieval.activation
-        dropped = [(record_id, _reason(reason)) for record_id, reason in result.dropped]
-        lit = {node.record_id for node in log.nodes if node.hop > 0}
-        lit.update(memory.record.record_id for memory in result.memories if memory.via)
-        refused = tuple(record_id for record_id, reason in dropped if _by_source(record_id, reason))
-        known = frozenset((*retrieval.fetched, *refused))
-        found = tuple(sorted(lit - known))
-        seen = _Seen(frozenset(retrieval.fetched), {key: log.trails[key] for key in lit & log.trails.keys()})
-        return cls(
-            routes=result.sources,
-            unavailable=result.unavailable,
-            completeness=result.completeness,
-            fetched=retrieval.fetched,
-            refused=refused,
-            found=found,
-            fates=(
-                *(seen.returned(memory, rank) for rank, memory in enumerate(result.memories, 1)),
-                *(seen.dropped(record_id, reason) for record_id, reason in dropped if record_id != NO_RECORD),
-                *(seen.dropped(record_id, _reason(reason, ACTIVATION)) for record_id, reason in log.dropped),
-            ),
-            degraded=log.degraded,
-            note="; ".join(reason for record_id, reason in dropped if record_id == NO_RECORD),
+        return cls(retrieval)
+
+    @property
+    def routes(self) -> Mapping[str, int]:
+        """How many each route found; a candidate counts in each that found it."""
+        return self.retrieval.result.sources
+
+    @property
+    def unavailable(self) -> tuple[str, ...]:
+        """The routes that could not run."""
+        return self.retrieval.result.unavailable
+
+    @property
+    def completeness(self) -> Mapping[str, str]:
+        """How sure each route is: exact, approximate or truncated."""
+        return self.retrieval.result.completeness
+
+    @property
+    def degraded(self) -> bool:
+        """Whether the graph could not be asked to the end."""
+        return self.retrieval.activation.degraded
+
+    @property
+    def note(self) -> str:
+        """Why nothing was asked at all, empty where something was."""
+        return "; ".join(reason for record_id, reason in self.retrieval.dropped if record_id == NO_RECORD)
+
+    @property
+    def fetched(self) -> tuple[str, ...]:
+        """The record ids of the candidates that the search returned, with repeats."""
+        return self.retrieval.fetched
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """The record ids that the source itself kept back with a reason."""
+        return tuple(
+            record_id
+            for record_id, reason in self.retrieval.dropped
+            if record_id != NO_RECORD and _reason(reason).stage == "source"
         )
+
+    @property
+    def found(self) -> tuple[str, ...]:
+        """The record ids that the graph alone lit up."""
+        return tuple(sorted(self._lit() - {*self.fetched, *self.refused}))
+
+    @property
+    def fates(self) -> tuple[RecordFate, ...]:
+        """The end of everything fetched, refused or found: exactly one for each.
+
+        The returned ones by rank, then the dropped ones in the order of RetrievalResult.dropped, and last,
+        beyond the count, what the graph reached when it had found enough.
+        """
+        result, log = self.retrieval.result, self.retrieval.activation
+        lit = self._lit()
+        ends = _Ends(frozenset(self.fetched), {key: log.trails[key] for key in lit & log.trails.keys()})
+        return (
+            *(ends.returned(memory, rank) for rank, memory in enumerate(result.memories, 1)),
+            *(ends.dropped(key, _reason(reason)) for key, reason in result.dropped if key != NO_RECORD),
+            *(ends.dropped(key, _reason(reason, ACTIVATION)) for key, reason in log.dropped),
+        )
+
+    def _lit(self) -> set[str]:
+        lit = {node.record_id for node in self.retrieval.activation.nodes if node.hop > 0}
+        return lit.union(memory.record.record_id for memory in self.retrieval.memories if memory.via)
 
     def explain(self, record_id: str) -> RecordFate | None:
         """Where this record ended and why, None where neither the search nor the graph came across it.
@@ -141,22 +168,20 @@ class RecallReport:
     def reconcile(self) -> None:
         """Raise SymfonicError, naming what is wrong, unless the numbers add up.
 
-        Everything that came in has exactly one end, ranks count from 1, a duplicate leaves one behind, and no
-        route counts more than came in nor do all of them together count less.
+        Everything that came in has exactly one end, a duplicate leaves one behind, no route counts more than
+        came in, and all of them together count no less.
         """
+        fates = self.fates
         entered = Counter((*self.fetched, *self.refused, *self.found))
-        ended = Counter(fate.record_id for fate in self.fates if fate.stage != ACTIVATION)
+        ended = Counter(fate.record_id for fate in fates if fate.stage != ACTIVATION)
         faults = [
             f"{record_id!r} came in {entered[record_id]} times and ended {ended[record_id]} times"
             for record_id in sorted(entered.keys() | ended.keys())
             if entered[record_id] != ended[record_id]
         ]
-        ranks = [fate.rank for fate in self.fates if fate.returned]
-        if ranks != list(range(1, len(ranks) + 1)):
-            faults.append(f"ranks are {ranks}")
         faults += [
             f"{fate.record_id!r} is a duplicate of nothing"
-            for fate in self.fates
+            for fate in fates
             if fate.duplicate_of is not None and ended[fate.record_id] < 2
         ]
         faults += self._route_faults()
@@ -188,7 +213,7 @@ class RecallReport:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _Ends:
     """What the fates of one recall are made from."""
 
     fetched: frozenset[str]
@@ -227,10 +252,6 @@ def _weight(fate: RecordFate) -> tuple[bool, bool, bool]:
 
 def _reason(reason: str, stage: str = "source") -> Reason:
     return reason if isinstance(reason, Reason) else Reason(reason, stage)
-
-
-def _by_source(record_id: str, reason: Reason) -> bool:
-    return reason.stage == "source" and record_id != NO_RECORD
 
 
 def _counted(stages: Counter[str]) -> Iterable[str]:

@@ -11,7 +11,7 @@ from typing import Protocol
 from symfonic_pg.memory import checks
 from symfonic_pg.memory.errors import MemoryUnavailable
 from symfonic_pg.memory.layers import MemoryLayer
-from symfonic_pg.memory.scope import MemoryScope
+from symfonic_pg.memory.scope import MemoryScope, scope_of
 
 logger = logging.getLogger("symfonic_pg.memory")
 
@@ -78,7 +78,7 @@ class InMemoryConversationSource:
 
     def append(self, scope: MemoryScope, turns: Iterable[ConversationTurn]) -> int:
         """Keep these turns and return how many are new; a turn_id known at the scope is left as it is."""
-        kept = self._turns.setdefault(scope, {})
+        kept = self._turns.setdefault(scope_of(scope), {})
         before = len(kept)
         for turn in turns:
             kept.setdefault(turn.turn_id, turn)
@@ -88,7 +88,7 @@ class InMemoryConversationSource:
         """The last turns at exactly that scope, by place in the conversation and then by arrival."""
         if limit < 1:
             return []
-        return sorted(self._turns.get(scope, {}).values(), key=lambda turn: turn.turn)[-limit:]
+        return sorted(self._turns.get(scope_of(scope), {}).values(), key=lambda turn: turn.turn)[-limit:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class WorkingWindow:
         if self.recent_turns == 0:
             return WorkingContext()
         try:
-            turns = await self.source.recent(scope, self.recent_turns)
+            turns = await self.source.recent(scope_of(scope), self.recent_turns)
         except MemoryUnavailable as unavailable:
             if getattr(self.source, "borrowed", False):
                 raise

@@ -73,9 +73,10 @@ class Talk:
         return [ConversationTurn("t1", "ann", "hello")]
 
 
-def fail(error: BaseException) -> Callable[[], object]:
+def fail(error: type[Exception], *told: str) -> Callable[[], object]:
     def step() -> object:
-        raise error
+        # A new one each time: an error that is kept would keep the frames and tasks of its traceback.
+        raise error(*told)
 
     return step
 
@@ -152,7 +153,7 @@ async def test_without_a_window_there_is_no_task_and_no_turn() -> None:
 
 async def test_a_search_that_fails_ends_the_reading_of_the_window(unraised: list[dict]) -> None:
     talk = Talk(asyncio.Event().wait)
-    search = Search(lambda: asyncio.sleep(0), fail(MemoryUnavailable("down")))
+    search = Search(lambda: asyncio.sleep(0), fail(MemoryUnavailable, "down"))
     with pytest.raises(MemoryUnavailable, match="down"):
         await hydrator(search, talk).hydrate(QUERY)
     assert talk.ended == "CancelledError"
@@ -163,7 +164,7 @@ async def test_a_search_that_fails_ends_the_reading_of_the_window(unraised: list
 async def test_a_search_that_fails_at_once_leaves_no_task(unraised: list[dict]) -> None:
     talk = Talk()
     with pytest.raises(MemoryUnavailable):
-        await hydrator(Search(fail(MemoryUnavailable("down"))), talk).hydrate(QUERY)
+        await hydrator(Search(fail(MemoryUnavailable, "down")), talk).hydrate(QUERY)
     assert talk.ended == ""
     assert others() == set()
     assert unraised == []
@@ -172,8 +173,25 @@ async def test_a_search_that_fails_at_once_leaves_no_task(unraised: list[dict]) 
 async def test_when_both_fail_the_error_of_the_search_counts_and_the_other_is_not_lost(
     unraised: list[dict],
 ) -> None:
-    talk = Talk(fail(ZeroDivisionError()))
-    search = Search(*[lambda: asyncio.sleep(0)] * 3, fail(MemoryUnavailable("down")))
+    talk = Talk(fail(ZeroDivisionError))
+    search = Search(*[lambda: asyncio.sleep(0)] * 3, fail(MemoryUnavailable, "down"))
+    with pytest.raises(MemoryUnavailable):
+        await hydrator(search, talk).hydrate(QUERY)
+    gc.collect()
+    await asyncio.sleep(0)
+    assert talk.ended == "ZeroDivisionError"
+    assert unraised == []
+
+
+async def test_a_window_that_fails_while_cancelled_is_not_reported_as_lost(unraised: list[dict]) -> None:
+    async def break_on_the_way_out() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            raise ZeroDivisionError
+
+    talk = Talk(break_on_the_way_out)
+    search = Search(lambda: asyncio.sleep(0), fail(MemoryUnavailable, "down"))
     with pytest.raises(MemoryUnavailable):
         await hydrator(search, talk).hydrate(QUERY)
     gc.collect()
@@ -184,12 +202,12 @@ async def test_when_both_fail_the_error_of_the_search_counts_and_the_other_is_no
 
 async def test_an_unexpected_error_of_the_window_is_raised() -> None:
     with pytest.raises(ZeroDivisionError):
-        await hydrator(Search(), Talk(fail(ZeroDivisionError()))).hydrate(QUERY)
+        await hydrator(Search(), Talk(fail(ZeroDivisionError))).hydrate(QUERY)
     assert others() == set()
 
 
 async def test_an_unreachable_window_degrades_the_answer() -> None:
-    answer = await hydrator(Search(), Talk(fail(MemoryUnavailable("down")))).hydrate(QUERY)
+    answer = await hydrator(Search(), Talk(fail(MemoryUnavailable, "down"))).hydrate(QUERY)
     assert answer.working.degraded
     assert answer.degraded
     assert len(answer.memories) == 1
@@ -220,7 +238,7 @@ async def test_a_second_cancellation_still_waits_for_the_window(unraised: list[d
             await closing.wait()
 
     talk = Talk(slow_to_close)
-    search = Search(lambda: asyncio.sleep(0), fail(MemoryUnavailable("down")))
+    search = Search(lambda: asyncio.sleep(0), fail(MemoryUnavailable, "down"))
     recall = asyncio.create_task(hydrator(search, talk).hydrate(QUERY))
     for _ in range(5):
         await asyncio.sleep(0)

@@ -12,12 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symfonic_pg.memory.activation import Association
+from symfonic_pg.memory.activation import ActivatedNode, ActivationLog, Association
 from symfonic_pg.memory.coordinator import CoordinatedRetrieval, RetrievalCoordinator
 from symfonic_pg.memory.errors import MemoryUnavailable, SymfonicError
 from symfonic_pg.memory.graph import InMemoryAssociationSource
 from symfonic_pg.memory.layers import MemoryLayer
 from symfonic_pg.memory.policy import RetrievalPolicy
+from symfonic_pg.memory.reasons import duplicate
 from symfonic_pg.memory.records import MemoryQuery, MemoryRecord
 from symfonic_pg.memory.relevance import RelevanceSignals
 from symfonic_pg.memory.report import RecallReport
@@ -303,29 +304,32 @@ async def test_the_books_balance_whatever_comes_in(
 
 
 @pytest.mark.parametrize(
-    ("broken", "fault"),
+    ("fetched", "fault"),
     [
-        ({"fetched": ("a", "b", "c")}, "'c' came in 1 times and ended 0 times"),
-        ({"fetched": ("a",)}, "'b' came in 0 times and ended 1 times"),
-        ({"fetched": ("a", "b", "b")}, "'b' came in 2 times and ended 1 times"),
-        ({"found": ("z",)}, "'z' came in 1 times"),
-        ({"routes": {"vector": 3}}, "route vector found 3 where 2 came in"),
-        ({"routes": {"vector": 1}}, "2 came in and all routes found 1"),
+        (("a", "b", "c"), "'c' came in 1 times and ended 0 times"),
+        (("a",), "'b' came in 0 times and ended 1 times"),
+        (("a", "b", "b"), "'b' came in 2 times and ended 1 times"),
+        (("a", "b", "b"), "3 came in and all routes found 2"),
+        (("a",), "route vector found 2 where 1 came in"),
     ],
 )
-async def test_numbers_that_do_not_add_up_raise(broken: dict[str, object], fault: str) -> None:
+async def test_a_lost_or_doubled_candidate_raises(fetched: tuple[str, ...], fault: str) -> None:
     made = await report(Store(candidate("a"), candidate("b", 0.1)), min_relevance=0.5)
     with pytest.raises(SymfonicError, match=fault):
-        replace(made, **broken).reconcile()
+        RecallReport(replace(made.retrieval, fetched=fetched)).reconcile()
 
 
-async def test_ranks_and_duplicates_are_checked() -> None:
-    made = await report(Store(candidate("a"), candidate("b")))
-    with pytest.raises(SymfonicError, match="ranks"):
-        replace(made, fates=made.fates[::-1]).reconcile()
-    lonely = replace(made.fates[1], stage="gate", rank=None, rule="duplicate")
-    with pytest.raises(SymfonicError, match="duplicate of nothing"):
-        replace(made, fates=(made.fates[0], lonely)).reconcile()
+async def test_a_node_of_the_graph_without_an_end_raises() -> None:
+    made = await report(Store(candidate("a")))
+    log = ActivationLog((ActivatedNode("z", 0.5, 1),), {"z": ("a", "z")})
+    with pytest.raises(SymfonicError, match="'z' came in 1 times and ended 0 times"):
+        RecallReport(replace(made.retrieval, activation=log)).reconcile()
+
+
+def test_a_duplicate_of_nothing_raises() -> None:
+    result = RetrievalResult(dropped=(("a", duplicate(0.1, 0.2)),))
+    with pytest.raises(SymfonicError, match="'a' is a duplicate of nothing"):
+        RecallReport(CoordinatedRetrieval(result, fetched=("a",))).reconcile()
 
 
 def test_a_bare_result_makes_a_report_too() -> None:
