@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from symfonic_pg.memory.checks import broken, instance, share, whole
 from symfonic_pg.memory.layers import RETRIEVABLE_LAYERS, MemoryLayer, layers_of
@@ -29,6 +31,18 @@ class RetrievalPolicy:
     min_relevance: float = 0.0
     min_salience: float = 0.0
     profile_slots: int = 1
+
+    if TYPE_CHECKING:  # what construction takes is wider than what is kept
+
+        def __init__(
+            self,
+            enabled_layers: Iterable[MemoryLayer | str] = RETRIEVABLE_LAYERS,
+            weights: RelevanceWeights = DEFAULT_WEIGHTS,
+            blend: ScopeBlend = _NO_BLEND,
+            min_relevance: float = 0.0,
+            min_salience: float = 0.0,
+            profile_slots: int = 1,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         _put(self, "enabled_layers", layers_of(self.enabled_layers, "enabled_layers"))

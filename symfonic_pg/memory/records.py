@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from symfonic_pg.memory import checks
 from symfonic_pg.memory.documents import EMPTY, document, trusted_document
@@ -51,6 +51,28 @@ class MemoryRecord:
     metadata: Mapping[str, Any] = field(default=EMPTY)
     # Whether created_at was given or is the clock's: an update keeps the stored one where it was not.
     created_at_given: bool = field(init=False, compare=False, repr=False)
+
+    if TYPE_CHECKING:  # what construction takes is wider than what is kept
+
+        def __init__(
+            self,
+            record_id: str,
+            scope: MemoryScope | str,
+            layer: MemoryLayer | str,
+            text: str,
+            salience: float | None = None,
+            kind: str = "",
+            *,
+            created_at: datetime | None = None,
+            updated_at: datetime | None = None,
+            access_count: int = 0,
+            last_accessed_at: datetime | None = None,
+            valid_from: datetime | None = None,
+            valid_until: datetime | None = None,
+            expires_at: datetime | None = None,
+            language: str | None = None,
+            metadata: Mapping[str, Any] = EMPTY,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         _put(self, "record_id", checks.record_id(self.record_id))
@@ -146,6 +168,21 @@ class MemoryQuery:
     as_of: datetime | None = None
     where: Mapping[str, Any] | None = None
     _asks_nothing: bool = field(init=False, compare=False, repr=False)
+
+    if TYPE_CHECKING:  # what construction takes is wider than what is kept
+
+        def __init__(
+            self,
+            scope: MemoryScope | str,
+            cue: str = "",
+            layers: Iterable[MemoryLayer | str] = RETRIEVABLE_LAYERS,
+            limit: int = 10,
+            max_chars: int | None = None,
+            embedding: Sequence[float] | None = None,
+            context_ids: Iterable[str] = (),
+            as_of: datetime | None = None,
+            where: Mapping[str, Any] | None = None,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         _put(self, "scope", scope_of(self.scope))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import inf, nextafter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from symfonic_pg.memory.checks import broken, number, plain_text, share, whole
 from symfonic_pg.memory.tokens import word_set, words
@@ -147,6 +147,15 @@ class ScopeBlend:
     mode: ScopeBlendMode = ScopeBlendMode.OFF
     half_life_levels: float = 1.0
     floor: float = 0.0
+
+    if TYPE_CHECKING:  # what construction takes is wider than what is kept
+
+        def __init__(
+            self,
+            mode: ScopeBlendMode | str = ScopeBlendMode.OFF,
+            half_life_levels: float = 1.0,
+            floor: float = 0.0,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         mode = _MODES.get(self.mode) if isinstance(self.mode, str) else None

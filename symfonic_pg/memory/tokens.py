@@ -53,7 +53,7 @@ def has_word(text: str) -> bool:
     """Whether words(text) would find any."""
     if text.isascii():
         return _ASCII_WORD.search(text) is not None
-    return not normalize("NFKC", text).casefold().translate(_KEPT).isspace()
+    return bool(normalize("NFKC", text).casefold().translate(_KEPT).strip(" "))
 
 
 # One cue meets every text of a search.

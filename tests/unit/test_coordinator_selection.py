@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
@@ -76,6 +77,8 @@ async def test_reasons_have_their_facts_beside_them():
         query=MemoryQuery(SESSION, limit=1),
         min_relevance=0.4,
     )
+    assert pickle.loads(pickle.dumps(result)) == result
+    result = pickle.loads(pickle.dumps(result))
     facts = [(reason.stage, reason.rule, reason.value, reason.bound) for _, reason in result.dropped]
     assert facts == [("gate", "min_relevance", 0.1, 0.4), ("selection", "limit", 2, 1)]
 
