@@ -48,8 +48,13 @@ class ActivatedNode:
 
     @classmethod
     def of(cls, record: MemoryRecord, score: float, hop: int = 0) -> ActivatedNode:
-        """The node of a record."""
-        return cls(record.record_id, score, hop)
+        """The node of a record, whose id is known to be well-formed: every seed becomes one."""
+        checks.instance(record, MemoryRecord, "record")
+        node = object.__new__(cls)
+        _put(node, "record_id", record.record_id)
+        _put(node, "score", checks.share(score, "score"))
+        _put(node, "hop", checks.whole(hop, "hop", 0))
+        return node
 
 
 @dataclass(frozen=True, slots=True)

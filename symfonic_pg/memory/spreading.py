@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from symfonic_pg.memory import checks
 from symfonic_pg.memory.activation import ActivatedNode, ActivationLog, Association
@@ -84,16 +85,16 @@ class SpreadingActivation:
         return tuple(spread.found), spread.log(degraded)
 
 
-@dataclass(frozen=True, slots=True)
-class _Reach:
+class _Reach(NamedTuple):
     """The best edge by which one hop reaches a memory."""
 
     record: MemoryRecord
     score: float
     source_id: str
 
-    def beats(self, other: _Reach | None) -> bool:
-        return other is None or (-self.score, self.source_id) < (-other.score, other.source_id)
+    def yields(self, score: float, source_id: str) -> bool:
+        """Whether another edge is better."""
+        return score > self.score or (score == self.score and source_id < self.source_id)
 
 
 class _Spread:
@@ -125,16 +126,16 @@ class _Spread:
         asked = frozenset(frontier)
         hidden = 0
         for edge in edges:
-            record = edge.target
-            if edge.source_id not in asked or record.record_id in self.scores:
+            source_id, record = edge.source_id, edge.target
+            if source_id not in asked or record.record_id in self.scores:
                 continue
             if self.scope.distance(record.scope) < 0:
                 hidden += 1
                 continue
-            score = min(1.0, self.scores[edge.source_id] * edge.weight * decay)
-            reach = _Reach(record, score, edge.source_id)
-            if reach.beats(best.get(record.record_id)):
-                best[record.record_id] = reach
+            score = min(1.0, self.scores[source_id] * edge.weight * decay)
+            known = best.get(record.record_id)
+            if known is None or known.yields(score, source_id):
+                best[record.record_id] = _Reach(record, score, source_id)
         if hidden:
             logger.warning("an association source gave %d edges to memories not visible at the scope", hidden)
         return sorted(best.values(), key=lambda reach: (-reach.score, reach.record.record_id))
