@@ -40,6 +40,6 @@ def test_english_terms_are_those_of_postgresql(server: str) -> None:
     differing = {word: (theirs, ours[word]) for word, theirs in rows if theirs != ours[word]}
     print(f"{len(differing)} of {len(vocabulary)} words differ: {differing}")
     assert len(vocabulary) > 1_500
-    # Snowball 3.0 changed a few rules ("organization" is "organiz" there, and "organ" in the servers' older one).
+    # Snowball 3.0 changed a few rules: "organization" is "organiz" there, "organ" in the servers' older one.
     assert len(differing) <= 0.02 * len(vocabulary), differing
     assert not any(word in differing for word in stop_words("english"))
