@@ -121,6 +121,9 @@ class Cluster:
             "listen_addresses": "",
             "unix_socket_directories": str(sockets),
             "unix_socket_permissions": "0700",
+            # Room for building an index in parallel that does not come from /dev/shm, of which containers
+            # have 64 MB; it is taken only when it is used.
+            "min_dynamic_shared_memory": "160MB",
             **self.settings,
         }
         options = " ".join(shlex.quote(f"--{name}={value}") for name, value in settings.items())

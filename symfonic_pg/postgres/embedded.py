@@ -40,7 +40,9 @@ class EmbeddedServer:
         self._binaries = binaries
         self._settings = dict(settings or {})
         self._timeout = timeout
+        # The file that holds this use's lock, and the process that took it.
         self._use: int | None = None
+        self._user = 0
         self._dsn = ""
 
     @property
@@ -57,17 +59,14 @@ class EmbeddedServer:
         """
         if self._use is None:
             _refuse_windows()
-            cluster = Cluster(self._home.resolve(), self._programs(), self._settings, self._timeout)
-            self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with _Turn(self._home / "turn.lock", self._timeout):
-                use = _open_lock(self._home / "users.lock")
-                try:
-                    _lock_shared(use)
-                    self._dsn = cluster.ensure_running()
-                except BaseException:
-                    os.close(use)
-                    raise
-                self._use = use
+            cluster = self._cluster()
+            try:
+                self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self._join(cluster)
+            except SymfonicError:
+                raise
+            except OSError as exc:
+                raise SymfonicError(f"the server cannot live under {self._home}: {exc}") from exc
             atexit.register(self.stop)
         return self
 
@@ -78,9 +77,11 @@ class EmbeddedServer:
         atexit.unregister(self.stop)
         use, self._use = self._use, None
         try:
-            with _Turn(self._home / "turn.lock", self._timeout):
-                if _lock_alone(use):
-                    Cluster(self._home.resolve(), self._programs(), self._settings, self._timeout).stop()
+            # A forked child shares its parent's lock, and to it the server would look unused.
+            if os.getpid() == self._user:
+                with self._turn():
+                    if _lock_alone(use):
+                        self._cluster().stop()
         finally:
             os.close(use)
 
@@ -116,10 +117,23 @@ class EmbeddedServer:
     ) -> None:
         await self.stop_async()
 
-    def _programs(self) -> Path:
-        if self._binaries is None:
-            self._binaries = embedded_binaries()
-        return self._binaries
+    def _join(self, cluster: Cluster) -> None:
+        with self._turn():
+            use = _open_lock(self._home / "users.lock")
+            try:
+                _lock_shared(use)
+                self._dsn = cluster.ensure_running()
+            except BaseException:
+                os.close(use)
+                raise
+            self._use, self._user = use, os.getpid()
+
+    def _turn(self) -> _Turn:
+        return _Turn(self._home / "turn.lock", self._timeout)
+
+    def _cluster(self) -> Cluster:
+        binaries = self._binaries or embedded_binaries()
+        return Cluster(self._home.resolve(), binaries, self._settings, self._timeout)
 
 
 def embedded_binaries() -> Path:

@@ -221,6 +221,25 @@ def test_a_process_that_ends_without_stopping_takes_the_server_with_it(path: Pat
     assert postmaster(path) is None
 
 
+def test_a_forked_child_that_ends_leaves_the_server_to_its_parent(path: Path) -> None:
+    code = USER.replace(
+        "    print(", "    import os\n    pid = os.fork() or sys.exit()\n    os.wait()\n    print("
+    )
+    user = subprocess.Popen(
+        [sys.executable, "-c", code, str(path), str(server_binaries())],
+        cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert ask(first_line(user), "SELECT 1") == 1
+    leave(user)
+    assert postmaster(path) is None
+
+
+def test_a_place_that_cannot_be_written_is_refused(server_home: Path) -> None:
+    (server_home / "file").write_text("")
+    with pytest.raises(SymfonicError, match="cannot live under"):
+        make(server_home / "file").start()
+
+
 async def test_from_async_code(path: Path) -> None:
     async with make(path) as server:
         assert await asyncio.to_thread(ask, server.dsn, "SELECT 1") == 1
