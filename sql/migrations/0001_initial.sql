@@ -1079,6 +1079,11 @@ BEGIN
         SELECT * INTO model FROM models WHERE models.name = model_name;
         query := query_text::halfvec;
     END IF;
+    -- Only the languages of this lineage: what a sibling wrote in another must change nothing here.
+    SELECT coalesce(array_agg(cue.language), '{}'), coalesce(array_agg(cue.term), '{}')
+      INTO cue_languages, cue_terms
+      FROM unnest(cue_languages, cue_terms) AS cue(language, term)
+     WHERE cue.language = store_language OR cue.language = ANY (spoken);
     SELECT * INTO stats FROM lexical_statistics(tenant, scopes, cue_languages, cue_terms);
     with_terms := stats.population > 0 AND cardinality(cue_terms) > 0;
     one_language := spoken <@ ARRAY[store_language];
@@ -1143,7 +1148,7 @@ BEGIN
     RETURN QUERY
     SELECT NULL::text, distances[array_position(scopes, m.scope_id)], found.routes,
            1 - (e.embedding <=> query),
-           CASE WHEN with_terms THEN coalesce(spoken_of.lex, 0) END,
+           CASE WHEN stats.shares ? coalesce(m.language, store_language) THEN coalesce(spoken_of.lex, 0) END,
            reached_hops[array_position(reached_ids, m.memory_id)],
            m.record_id, m.layer, m.text, m.salience, m.kind, m.created_at, m.updated_at,
            m.access_count + coalesce(uses.access_count, 0)::bigint,
