@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import symfonic_pg
+import symfonic_pg.memory
 from symfonic_pg import assets
 from symfonic_pg.assets import asset_dir
 from symfonic_pg.memory.errors import SymfonicError
@@ -29,8 +30,11 @@ def test_a_name_that_it_does_not_have_is_an_attribute_error() -> None:
         _ = symfonic_pg.MemoryShop
 
 
-def test_every_public_name_is_listed() -> None:
+def test_the_public_names_are_there_and_one_definition_each() -> None:
     assert set(symfonic_pg.__all__) <= set(dir(symfonic_pg))
+    for name in set(symfonic_pg.__all__) - {"__version__", "MemoryStore"}:
+        assert getattr(symfonic_pg, name) is getattr(symfonic_pg.memory, name)
+    assert symfonic_pg.MemoryStore.__module__.startswith("symfonic_pg.store")
 
 
 @pytest.fixture
