@@ -9,6 +9,8 @@ CREATE FUNCTION {schema}.lexical_statistics(
     OUT posting_shares double precision[], OUT posting_counts integer[]
 )
 LANGUAGE plpgsql STABLE PARALLEL SAFE
+-- search switches hash joins off; a cue of thousands of terms needs them
+SET enable_hashjoin = on
 AS $function$
 DECLARE
     count_limit CONSTANT integer := 20000;

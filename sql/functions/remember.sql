@@ -71,14 +71,17 @@ BEGIN
                 content_hash = excluded.content_hash, terms = excluded.terms,
                 term_counts = excluded.term_counts, term_total = excluded.term_total
             WHERE m.scope_id = excluded.scope_id
-        RETURNING m.memory_id
+        -- xmax is 0 in a row that was inserted, not updated
+        RETURNING m.tenant_id, m.record_id, m.xmax = 0 AS inserted
     )
     SELECT array_agg(i.place ORDER BY i.place),
-           array_agg(CASE WHEN known.place IS NULL THEN 'inserted' WHEN known.same THEN 'unchanged'
+           array_agg(CASE WHEN known.same THEN 'unchanged' WHEN written.inserted THEN 'inserted'
                           ELSE 'updated' END ORDER BY i.place),
-           count(*) FILTER (WHERE known.same IS NOT TRUE), (SELECT count(*) FROM written)
+           count(*) FILTER (WHERE known.same IS NOT TRUE), count(written.record_id)
       INTO places, outcomes, expected, written_rows
-      FROM incoming AS i LEFT JOIN known ON known.place = i.place;
+      FROM incoming AS i
+      LEFT JOIN known ON known.place = i.place
+      LEFT JOIN written ON written.tenant_id = i.tenant_id AND written.record_id = i.record_id;
     IF written_rows <> expected THEN
         -- another writer has put one of these record ids at another scope since the check above
         RAISE EXCEPTION 'a record_id of the batch exists at another scope' USING ERRCODE = 'SY001';

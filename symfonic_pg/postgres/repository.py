@@ -102,7 +102,7 @@ class MemoryRepository:
         seen = Observations(
             found,
             routes,
-            ("vector",) if query.embedding and model and "vector" not in bounds else (),
+            ("vector",) if query.embedding is not None and "vector" not in bounds else (),
             {route: _COMPLETENESS[bounds[route]] for route in routes},
         )
         _log_slow(time.perf_counter() - started, seen)
@@ -145,6 +145,8 @@ class MemoryRepository:
         (updated_at, record_id).
         """
         scope, wanted = scope_of(scope), layers_of(layers) & RETRIEVABLE_LAYERS
+        if kind is not None:
+            checks.name(kind, "kind", checks.MAX_KIND_BYTES, least=0, blank=True)
         rows = await self._rows(
             "list_records",
             *scope_parameters(scope),

@@ -1,48 +1,55 @@
-"""The repositories that the contract is run on."""
+"""The repositories that the contract is run on: the twin, and PostgreSQL through every driver."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from symfonic_pg.testing.plugin import pytest_generate_tests
+from symfonic_pg.postgres.repository import MemoryRepository
+from symfonic_pg.testing import ContractRepository, InMemoryRepository
+from symfonic_pg.testing.contract.base import Another
+from tests.conftest import create_database, drop_database
+from tests.integration.executor_kinds import BORROWED, POOLED, running
 
-if TYPE_CHECKING:
-    from symfonic_pg.testing import ContractRepository
-    from symfonic_pg.testing.contract.base import Another
+KINDS = {
+    kind.name: kind
+    for kind in (*POOLED, *BORROWED)
+    if kind.name
+    in {
+        "asyncpg",
+        "psycopg",
+        "engine-asyncpg",
+        "engine-psycopg",
+        "session-asyncpg",
+        "session-psycopg",
+    }
+}
 
-    Backend = tuple[ContractRepository, Another | None]
 
-__all__ = ["pytest_generate_tests"]
+@pytest.fixture(scope="module")
+def shared_database(server: str, template_database: str) -> Iterator[str]:
+    """One database for the module: every behaviour makes up a tenant of its own."""
+    dsn = create_database(server, template_database)
+    yield dsn
+    drop_database(server, dsn)
 
-# For each kind the fixture that gives a repository, whose store language is `english`, and what makes one more
-# on the same storage. The behaviours make up their own tenants: one database serves them all.
-BACKENDS = {"memory": "in_memory"}
+
+@pytest.fixture(params=["memory", *KINDS])
+async def repository(request: pytest.FixtureRequest) -> AsyncIterator[ContractRepository]:
+    """A repository of each kind; what a borrowed connection wrote is rolled back."""
+    if request.param == "memory":
+        yield InMemoryRepository()
+        return
+    async with running(KINDS[request.param], request.getfixturevalue("shared_database")) as executor:
+        yield MemoryRepository(executor)
 
 
 @pytest.fixture
-def in_memory() -> Backend:
-    """The twin; it shares its storage with nobody."""
-    from symfonic_pg.testing import InMemoryRepository
+def another(repository: ContractRepository) -> Another:
+    """A function that makes one more repository on the storage of `repository`."""
 
-    return InMemoryRepository(), None
+    async def make() -> ContractRepository:
+        return MemoryRepository(repository.executor) if isinstance(repository, MemoryRepository) else repository
 
-
-@pytest.fixture(params=list(BACKENDS.values()), ids=list(BACKENDS))
-def backend(request: pytest.FixtureRequest) -> Backend:
-    """Each kind in turn."""
-    chosen: Backend = request.getfixturevalue(request.param)
-    return chosen
-
-
-@pytest.fixture
-def repository(backend: Backend) -> ContractRepository:
-    """The repository under test."""
-    return backend[0]
-
-
-@pytest.fixture
-def another(backend: Backend) -> Another | None:
-    """What makes one more repository on the same storage, where that can be."""
-    return backend[1]
+    return make
