@@ -85,7 +85,11 @@ def elsewhere(position: int, record_id: str) -> MemoryContractError:
 def at_position(position: int, record_id: str, error: MemoryContractError) -> MemoryContractError:
     """The same error, naming the record it is about."""
     return MemoryContractError(
-        f"record {position} ({record_id!r}): {error}", field=error.field, rule=error.rule, got=error.got
+        f"record {position} ({record_id!r}): {error}",
+        field=error.field,
+        rule=error.rule,
+        got=error.got,
+        position=position,
     )
 
 

@@ -12,16 +12,24 @@ class MemoryContractError(SymfonicError, ValueError):
 
     `field` names what was wrong, `rule` what it has to be, and `got` is the value. For text, cue, speaker,
     metadata, where and embeddings `got` describes the value (type, length, position of the fault) and never
-    holds it. All three are None where the raiser gave a message alone.
+    holds it. `position` is the place of the bad record in a batch, counted from 0. All are None where the
+    raiser gave a message alone.
     """
 
     def __init__(
-        self, message: str = "", *, field: str | None = None, rule: str | None = None, got: object = None
+        self,
+        message: str = "",
+        *,
+        field: str | None = None,
+        rule: str | None = None,
+        got: object = None,
+        position: int | None = None,
     ) -> None:
         super().__init__(message)
         self.field = field
         self.rule = rule
         self.got = got
+        self.position = position
 
 
 class MemoryUnavailable(SymfonicError, ConnectionError):
