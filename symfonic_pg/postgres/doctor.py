@@ -10,7 +10,7 @@ from typing import Literal
 
 from symfonic_pg.assets import asset_dir
 from symfonic_pg.memory.errors import MemoryUnavailable
-from symfonic_pg.postgres.drivers import open_executor
+from symfonic_pg.postgres.connecting import connected
 from symfonic_pg.postgres.executors.base import Executor
 from symfonic_pg.postgres.migrations import head_revision
 from symfonic_pg.postgres.statements import load_statement, quoted_schema
@@ -41,7 +41,7 @@ async def examine(
     `role` asks whether that role could run the store, instead of the one that the DSN names. A database that
     does not answer is a finding too, not an error. `timeout` is in seconds for each question.
     """
-    executor = open_executor(dsn, timeout=timeout, pool_max=1)
+    executor = connected(dsn, timeout=timeout, pool_max=1)
     try:
         return await _Examination(executor, schema, role).findings()
     finally:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
 
 from symfonic_pg.memory.errors import MemoryContractError, SymfonicError
 from symfonic_pg.postgres.dsn import driver_of
-from symfonic_pg.postgres.executors.base import Executor
 
 DRIVERS = ("asyncpg", "psycopg")
 
@@ -31,15 +28,3 @@ def choose_driver(dsn: str, *, driver: str | None = None, preferred: tuple[str, 
     if chosen not in installed:
         raise SymfonicError(f"the driver {chosen} is not installed: pip install 'symfonic-pg[{chosen}]'")
     return chosen
-
-
-def open_executor(dsn: str, *, driver: str | None = None, **options: Any) -> Executor:
-    """An executor on a pool of its own, by the chosen driver; `options` are those of its `connect`.
-
-    Nothing is connected before its first call.
-    """
-    name = choose_driver(dsn, driver=driver)
-    module = import_module(f"symfonic_pg.postgres.executors.{name}")
-    executor_type = module.AsyncpgExecutor if name == "asyncpg" else module.PsycopgExecutor
-    executor: Executor = executor_type.connect(dsn, **options)
-    return executor
