@@ -67,8 +67,8 @@ class ObservingRepository(Protocol):
     ) -> list[Observation]:
         """The same about named records."""
 
-    async def models(self) -> Sequence[EmbeddingModel]:
-        """The models whose vectors are kept."""
+    async def model(self, name: str) -> EmbeddingModel | None:
+        """The model of this name, None where its vectors are not kept."""
 
     async def neighbours(self, scope: MemoryScope, record_ids: Sequence[str]) -> Sequence[Association]:
         """The visible edges out of these records."""
@@ -123,11 +123,9 @@ class ObservingSource:
         """A candidate for everything that any route found; MemoryUnavailable from a store out of reach."""
         self._undrained = _NOTHING
         settled = query.at(datetime.now(UTC))
-        model = await self._known_model() if settled.embedding or self._embeds(settled) else None
+        model = await self._compared_with(settled)
         asked = await self._embedded(settled, model)
-        seen = await self.repository.search(
-            asked, layers, model=None if model is None else model.name, fanout=self.fanout
-        )
+        seen = await self.repository.search(asked, layers, model=self.model, fanout=self.fanout)
         if self._embeds(settled) and asked.embedding is None:
             seen = replace(seen, unavailable=tuple(dict.fromkeys((*seen.unavailable, "vector"))))
         candidates = self._candidates(seen.found, asked, model)
@@ -137,9 +135,9 @@ class ObservingSource:
     async def observe(self, query: MemoryQuery, record_ids: Sequence[str]) -> list[Candidate]:
         """What a search would say of these records, found or not; those not visible are left out."""
         settled = query.at(datetime.now(UTC))
-        model = await self._known_model() if settled.embedding or self._embeds(settled) else None
+        model = await self._compared_with(settled)
         asked = await self._embedded(settled, model)
-        seen = await self.repository.observe(asked, record_ids, model=None if model is None else model.name)
+        seen = await self.repository.observe(asked, record_ids, model=self.model)
         return self._candidates(seen, asked, model)
 
     def drain_dropped(self) -> Iterable[tuple[str, str]]:
@@ -174,10 +172,11 @@ class ObservingSource:
     def _embeds(self, query: MemoryQuery) -> bool:
         return self.embedder is not None and query.embedding is None and not query.asks_nothing
 
-    async def _known_model(self) -> EmbeddingModel | None:
-        if self.model is None:
+    async def _compared_with(self, query: MemoryQuery) -> EmbeddingModel | None:
+        """The model whose vectors the query is compared with, where there is a comparison to make."""
+        if self.model is None or not (query.embedding or self._embeds(query)):
             return None
-        return next((model for model in await self.repository.models() if model.name == self.model), None)
+        return await self.repository.model(self.model)
 
     async def _embedded(self, query: MemoryQuery, model: EmbeddingModel | None) -> MemoryQuery:
         """The query with its cue embedded, where there is an embedder and its vector can be compared."""

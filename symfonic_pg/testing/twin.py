@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -15,6 +15,7 @@ from symfonic_pg.memory.layers import RETRIEVABLE_LAYERS, MemoryLayer, layers_of
 from symfonic_pg.memory.observations import Observation, Observations
 from symfonic_pg.memory.observing import EmbeddingModel
 from symfonic_pg.memory.records import MemoryQuery, MemoryRecord, RememberReport
+from symfonic_pg.memory.requests import LoadItem, PageEnd, batches, distinct_ids, load_pair, page_end
 from symfonic_pg.memory.scope import MemoryScope, scope_of
 from symfonic_pg.memory.window import ConversationTurn
 from symfonic_pg.terms import LANGUAGES, check_language, term_counts
@@ -27,9 +28,6 @@ from symfonic_pg.testing.storage import (
     same_memory,
     with_fields,
 )
-
-Key = MemoryRecord | tuple[datetime, str]
-Item = MemoryRecord | tuple[MemoryRecord, Sequence[float] | None]
 
 
 class InMemoryRepository:
@@ -68,13 +66,13 @@ class InMemoryRepository:
     ) -> list[Observation]:
         """The same observations about named records, whatever their layer and validity, if visible."""
         lookout = self._lookout(query, model)
-        return [lookout.observe(id) for id in _distinct(record_ids) if id in lookout.lineage]
+        return [lookout.observe(id) for id in distinct_ids(record_ids) if id in lookout.lineage]
 
     async def get(self, scope: MemoryScope, record_ids: Iterable[str]) -> list[MemoryRecord]:
         """The visible ones of these records, in the order asked, each once."""
         scope = scope_of(scope)
         seen = self._tenant(scope).visible(scope)
-        return [seen[id].seen_from(scope) for id in _distinct(record_ids) if id in seen]
+        return [seen[id].seen_from(scope) for id in distinct_ids(record_ids) if id in seen]
 
     async def count(self, scope: MemoryScope) -> int:
         """How many memories are visible, of every layer, valid or not."""
@@ -90,7 +88,7 @@ class InMemoryRepository:
         where: Mapping[str, Any] | None = None,
         exactly: bool = False,
         limit: int = 100,
-        after: Key | None = None,
+        after: PageEnd | None = None,
     ) -> list[MemoryRecord]:
         """One page of what is visible, newest first and then by record_id, valid or not.
 
@@ -102,7 +100,7 @@ class InMemoryRepository:
         checks.whole(limit, "limit", 1)
         if kind is not None:
             checks.name(kind, "kind", checks.MAX_KIND_BYTES, least=0, blank=True)
-        key = _page_key(after)
+        end = page_end(after)
         page = [
             memory
             for memory in self._tenant(scope).visible(scope).values()
@@ -110,7 +108,7 @@ class InMemoryRepository:
             and (kind is None or memory.record.kind == kind)
             and (filter is None or contains(memory.record.metadata, filter))
             and (memory.record.scope == scope or not exactly)
-            and (key is None or newest_first(memory.record) > key)
+            and (end is None or newest_first(memory.record) > page_key(*end))
         ]
         page.sort(key=lambda memory: newest_first(memory.record))
         return [memory.seen_from(scope) for memory in page[:limit]]
@@ -128,7 +126,7 @@ class InMemoryRepository:
 
     async def load(
         self,
-        items: Iterable[Item] | AsyncIterable[Item],
+        items: Iterable[LoadItem] | AsyncIterable[LoadItem],
         *,
         model: str | None = None,
         text_version: str = "",
@@ -136,13 +134,12 @@ class InMemoryRepository:
     ) -> RememberReport:
         """Remember records, or pairs of a record and its vector or None, batch by batch."""
         checks.whole(batch_size, "batch_size", 1)
-        report, start, batch = RememberReport(), 0, list[Item]()
-        async for item in _each(items):
-            batch.append(item)
-            if len(batch) == batch_size:
-                report += self._load(batch, model, text_version, start)
-                start, batch = start + batch_size, []
-        return report + self._load(batch, model, text_version, start)
+        report = RememberReport()
+        async for start, batch in batches(items, batch_size):
+            pairs = [load_pair(item, place) for place, item in enumerate(batch, start)]
+            records, vectors = [record for record, _ in pairs], [vector for _, vector in pairs]
+            report += self._remember(records, vectors, model, text_version, start)
+        return report
 
     async def register_model(self, name: str, dimension: int, baseline: float = 0.0) -> EmbeddingModel:
         """The model of this name, new or as it was registered first; its dimension never changes."""
@@ -162,6 +159,10 @@ class InMemoryRepository:
     async def models(self) -> Sequence[EmbeddingModel]:
         """The registered models, in the order of registration."""
         return list(self._models.values())
+
+    async def model(self, name: str) -> EmbeddingModel | None:
+        """The registered model of this name, None where there is none."""
+        return self._models.get(name)
 
     async def associate(self, scope: MemoryScope, edges: Iterable[Association]) -> int:
         """Write edges at a scope, weighing (0, 1]; passes over those with an end that is not visible."""
@@ -196,7 +197,7 @@ class InMemoryRepository:
 
     async def neighbours(self, scope: MemoryScope, record_ids: Iterable[str]) -> Sequence[Association]:
         """The visible edges out of these records between visible ends, strongest first."""
-        scope, asked = scope_of(scope), frozenset(_distinct(record_ids))
+        scope, asked = scope_of(scope), frozenset(distinct_ids(record_ids))
         tenant = self._tenant(scope)
         found = [
             Association(source, tenant.memories[target].seen_from(scope), relationship, weight)
@@ -215,7 +216,7 @@ class InMemoryRepository:
         tenant = self._tenant(scope)
         seen = tenant.visible(scope)
         reached = nearest_hops(tenant.visible_edges(scope), [start] if start in seen else [], max_hops)
-        return {id: reached[id] for id in _distinct(record_ids) if id in reached}
+        return {id: reached[id] for id in distinct_ids(record_ids) if id in reached}
 
     async def append_turns(self, scope: MemoryScope, turns: Iterable[ConversationTurn]) -> int:
         """Add turns at exactly a scope and count the new ones; a turn_id that is there stays as it is."""
@@ -238,7 +239,7 @@ class InMemoryRepository:
         """Count one use, at the scope, of each of these records that is visible there."""
         scope = scope_of(scope)
         seen, moment = self._tenant(scope).visible(scope), self._clock()
-        used = [seen[id] for id in _distinct(record_ids) if id in seen]
+        used = [seen[id] for id in distinct_ids(record_ids) if id in seen]
         for memory in used:
             usage = memory.uses.setdefault(scope, Usage(0, moment))
             usage.count, usage.last = usage.count + 1, max(usage.last, moment)
@@ -271,7 +272,9 @@ class InMemoryRepository:
     def _at(self, scope: MemoryScope, record_ids: Iterable[str]) -> Sequence[str]:
         """The ids that lie exactly at the scope."""
         memories = self._tenant(scope).memories
-        return [id for id in _distinct(record_ids) if id in memories and memories[id].record.scope == scope]
+        return [
+            id for id in distinct_ids(record_ids) if id in memories and memories[id].record.scope == scope
+        ]
 
     def _lookout(self, query: MemoryQuery, model: str | None) -> Lookout:
         checks.instance(query, MemoryQuery, "query")
@@ -283,15 +286,6 @@ class InMemoryRepository:
             language=self.language,
             model=None if known is None else known.name,
             numbers=None if known is None else checked_vector(query.embedding, known),
-        )
-
-    def _load(self, batch: Sequence[Item], model: str | None, version: str, start: int) -> RememberReport:
-        pairs = [item if isinstance(item, tuple) else (item, None) for item in batch]
-        for position, pair in enumerate(pairs, start):
-            if len(pair) != 2:
-                raise checks.broken(f"items[{position}]", "a record, or a pair of it and its vector", pair)
-        return self._remember(
-            [record for record, _ in pairs], [vector for _, vector in pairs], model, version, start
         )
 
     def _remember(
@@ -357,26 +351,3 @@ class InMemoryRepository:
             access_count=stored.access_count,
             last_accessed_at=stored.last_accessed_at,
         )
-
-
-def _distinct(record_ids: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(checks.record_ids(record_ids, "record_ids")))
-
-
-def _page_key(after: object) -> tuple[object, ...] | None:
-    if after is None:
-        return None
-    if isinstance(after, MemoryRecord):
-        return newest_first(after)
-    if not isinstance(after, tuple) or len(after) != 2:
-        raise checks.broken("after", "a record or its (updated_at, record_id)", after)
-    return page_key(checks.moment(after[0], "after"), checks.record_id(after[1], "after"))
-
-
-async def _each(items: Iterable[Item] | AsyncIterable[Item]) -> AsyncIterator[Item]:
-    if isinstance(items, AsyncIterable):
-        async for item in items:
-            yield item
-    else:
-        for item in items:
-            yield item

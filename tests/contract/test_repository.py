@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import pytest
 
-if TYPE_CHECKING:
-    from symfonic_pg.testing import Behaviour, ContractRepository
-    from symfonic_pg.testing.contract.base import Another
+from symfonic_pg.testing import CONTRACT, Behaviour, ContractRepository
+from symfonic_pg.testing.contract.base import Another
 
 
+@pytest.mark.parametrize("behaviour", CONTRACT, ids=str)
 async def test_a_repository_keeps_the_contract(
-    behaviour: Behaviour, repository: ContractRepository, another: Another | None
+    behaviour: Behaviour, repository: ContractRepository, another: Another
 ) -> None:
     await behaviour(repository, another)

@@ -17,6 +17,7 @@ from symfonic_pg.memory.layers import RETRIEVABLE_LAYERS, MemoryLayer
 from symfonic_pg.memory.observations import Observation, Observations
 from symfonic_pg.memory.observing import EmbeddingModel, ObservingRepository
 from symfonic_pg.memory.records import MemoryQuery, MemoryRecord, RememberReport
+from symfonic_pg.memory.requests import LoadItem, PageEnd
 from symfonic_pg.memory.scope import MemoryScope
 from symfonic_pg.memory.window import ConversationTurn
 
@@ -25,7 +26,6 @@ NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
 
 Vector = Sequence[float]
-Item = MemoryRecord | tuple[MemoryRecord, Vector | None]
 
 
 class ContractRepository(ObservingRepository, Protocol):
@@ -46,7 +46,7 @@ class ContractRepository(ObservingRepository, Protocol):
 
     async def load(
         self,
-        items: Iterable[Item] | AsyncIterable[Item],
+        items: Iterable[LoadItem] | AsyncIterable[LoadItem],
         *,
         model: str | None = None,
         text_version: str = "",
@@ -54,6 +54,8 @@ class ContractRepository(ObservingRepository, Protocol):
     ) -> RememberReport: ...
 
     async def register_model(self, name: str, dimension: int, baseline: float = 0.0) -> EmbeddingModel: ...
+
+    async def models(self) -> Sequence[EmbeddingModel]: ...
 
     async def associate(self, scope: MemoryScope, edges: Iterable[Association]) -> int: ...
 
@@ -78,7 +80,7 @@ class ContractRepository(ObservingRepository, Protocol):
         where: Mapping[str, Any] | None = None,
         exactly: bool = False,
         limit: int = 100,
-        after: MemoryRecord | tuple[datetime, str] | None = None,
+        after: PageEnd | None = None,
     ) -> Sequence[MemoryRecord]: ...
 
 

@@ -9,11 +9,11 @@ from typing import Any
 
 from symfonic_pg.memory.layers import MemoryLayer
 from symfonic_pg.memory.records import MemoryRecord, RememberReport
+from symfonic_pg.memory.requests import LoadItem
 from symfonic_pg.testing.contract.base import (
     DAY,
     NOW,
     ContractRepository,
-    Item,
     ask,
     behaviour,
     fresh,
@@ -279,11 +279,11 @@ async def load_takes_records_and_pairs_from_both_kinds_of_iterable(repository: C
     model = fresh("mini")
     await repository.register_model(model, 2)
 
-    async def stream() -> AsyncIterator[Item]:
+    async def stream() -> AsyncIterator[LoadItem]:
         for number in range(7):
             yield note(org, f"s{number}"), [1.0, float(number)]
 
-    plain: list[Item] = [note(org, "a"), (note(org, "b"), None), (note(org, "c"), [0.0, 1.0])]
+    plain: list[LoadItem] = [note(org, "a"), (note(org, "b"), None), (note(org, "c"), [0.0, 1.0])]
     assert await repository.load(plain, model=model) == RememberReport(inserted=3, without_embedding=2)
     assert await repository.load(stream(), model=model, batch_size=3) == RememberReport(inserted=7)
     assert await repository.load([]) == RememberReport()
@@ -331,6 +331,8 @@ async def a_model_is_registered_once_and_keeps_its_dimension(repository: Contrac
     other = await repository.register_model(fresh("mini"), 4)
     assert other.number != first.number
     assert {first, other} <= set(await repository.models())
+    assert await repository.model(name) == first
+    assert await repository.model(fresh("unheard-of")) is None
 
 
 @behaviour
