@@ -17,6 +17,7 @@ ABOUT = {
     "symfonic_pg.postgres.executors.psycopg": {"psycopg", "psycopg_pool"},
     "symfonic_pg.postgres.executors.sqlalchemy": {"sqlalchemy"},
     "symfonic_pg.testing.plugin": {"pytest"},
+    "symfonic_pg.testing.strategies": {"hypothesis"},
     "symfonic_pg.cli": {"typer", "rich"},
 }
 
