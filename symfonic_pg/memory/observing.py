@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -103,6 +104,7 @@ class ObservingSource:
         fanout: int = 50,
         half_life: timedelta | Mapping[MemoryLayer, timedelta] = timedelta(days=7),
         cosine_share: float = 0.5,
+        embed_timeout: float | None = None,
     ) -> None:
         if embedder is not None and model is not None and model != embedder.model:
             raise broken("model", f"the embedder's, {embedder.model!r}", model)
@@ -112,6 +114,7 @@ class ObservingSource:
         self.fanout = whole(fanout, "fanout", 1)
         self.half_life = half_life
         self.cosine_share = share(cosine_share, "cosine_share")
+        self.embed_timeout = embed_timeout
         self._undrained = _NOTHING
 
     @property
@@ -178,12 +181,18 @@ class ObservingSource:
             return None
         return await self.repository.model(self.model)
 
+    async def _embedding(self, cue: str, embedder: QueryEmbedder) -> Sequence[float]:
+        if self.embed_timeout is None:
+            return await _embedding(embedder, cue)
+        async with asyncio.timeout(self.embed_timeout):
+            return await _embedding(embedder, cue)
+
     async def _embedded(self, query: MemoryQuery, model: EmbeddingModel | None) -> MemoryQuery:
         """The query with its cue embedded, where there is an embedder and its vector can be compared."""
         if self.embedder is None or model is None or not self._embeds(query):
             return query
         try:
-            embedding = vector(await _embedding(self.embedder, query.cue))
+            embedding = vector(await self._embedding(query.cue, self.embedder))
         except MemoryContractError:
             # A zero or non-finite vector is how an embedder says that it has none for this text.
             return query

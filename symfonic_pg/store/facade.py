@@ -68,6 +68,7 @@ class MemoryStore:
             fanout=settings.fanout,
             half_life=settings.half_life,
             cosine_share=settings.cosine_share,
+            embed_timeout=settings.timeout,
         )
 
     @classmethod
