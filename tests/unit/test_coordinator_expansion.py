@@ -110,6 +110,14 @@ async def test_a_record_that_only_the_relevance_floor_dropped_comes_back_when_it
     assert list(reasons(answer.result)) == ["other"]
 
 
+async def test_a_record_under_the_floor_that_lights_up_outdated_keeps_its_one_reason():
+    answer = await coordinate(
+        candidate("floored", 0.1), activation=Expansion(lit("floored", expires_at=NOON)), min_relevance=0.2
+    )
+    assert answer.result.memories == ()
+    assert answer.result.dropped == (("floored", "score 0.10 under min_relevance 0.20"),)
+
+
 async def test_a_record_that_another_rule_dropped_stays_dropped():
     answer = await coordinate(
         candidate("m1", 0.9),

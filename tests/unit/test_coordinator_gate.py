@@ -120,6 +120,15 @@ async def test_pre_ranked_candidates_keep_the_sources_judgement():
     assert list(reasons(result)) == ["ordinary"]
 
 
+async def test_among_equals_what_the_source_ranked_comes_first_and_in_its_order():
+    result = await retrieve(
+        candidate("a", 0.5),
+        candidate("c", 0.5, pre_ranked=True, scope=ORG),
+        candidate("b", 0.5, pre_ranked=True),
+    )
+    assert ids(result) == ["c", "b", "a"]
+
+
 async def test_every_other_gate_and_the_blend_apply_to_pre_ranked_candidates():
     result = await retrieve(
         candidate("above", pre_ranked=True, signals=RelevanceSignals(), scope=ORG),
@@ -147,6 +156,15 @@ async def test_the_best_profile_memories_skip_the_floor_and_come_first():
     assert ids(result)[:2] == ["vivid", "dull"]
     assert set(ids(result)[2:]) == {"fact", "far"}
     assert reasons(result) == {"unknown": "score 0.00 under min_relevance 0.40"}
+
+
+async def test_a_profile_of_unknown_salience_comes_after_one_that_matters_least():
+    result = await retrieve(
+        candidate("a unknown", kind="profile"),
+        candidate("b least", kind="profile", salience=0.0),
+        profile_slots=2,
+    )
+    assert ids(result) == ["b least", "a unknown"]
 
 
 async def test_equal_profile_memories_are_ordered_by_update_and_then_id():
