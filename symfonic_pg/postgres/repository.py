@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
-import time
 from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -38,13 +36,9 @@ from symfonic_pg.postgres.rows import (
 from symfonic_pg.postgres.statements import load_statement
 from symfonic_pg.terms import LANGUAGES, check_language, terms
 
-logger = logging.getLogger("symfonic_pg.postgres")
-
 # At most so many edges of one memory at one level are followed, strongest first, and so many nodes in all.
 EDGE_LIMIT = 1000
 NODE_LIMIT = 5000
-# A search that takes longer leaves a line in the log, in seconds.
-SLOW_SEARCH = 1.0
 
 _COMPLETENESS = ("exact", "approximate", "truncated")
 _SPOKEN_TENANTS = 4096
@@ -95,18 +89,17 @@ class MemoryRepository:
         """
         checks.instance(query, MemoryQuery, "query")
         at_most = max(checks.whole(fanout, "fanout", 1), query.limit)
-        started = time.perf_counter()
-        summary, found = await self._looked(query, layers_of(layers) & RETRIEVABLE_LAYERS, model, at_most, None)
+        summary, found = await self._looked(
+            query, layers_of(layers) & RETRIEVABLE_LAYERS, model, at_most, None
+        )
         bounds = summary["bounds"]
         routes = {route: sum(route in one.routes for one in found) for route in ROUTES if route in bounds}
-        seen = Observations(
+        return Observations(
             found,
             routes,
             ("vector",) if query.embedding is not None and "vector" not in bounds else (),
             {route: _COMPLETENESS[bounds[route]] for route in routes},
         )
-        _log_slow(time.perf_counter() - started, seen)
-        return seen
 
     async def observe(
         self, query: MemoryQuery, record_ids: Iterable[str], *, model: str | None = None
@@ -219,7 +212,9 @@ class MemoryRepository:
             rows = await self._rows("register_model", name, dimension, float(baseline))
         known = EmbeddingModel(*rows[0])
         if known.dimension != dimension:
-            raise checks.broken("dimension", f"{known.dimension}, as model {name!r} was registered", dimension)
+            raise checks.broken(
+                "dimension", f"{known.dimension}, as model {name!r} was registered", dimension
+            )
         if not self.borrowed:
             self._models[name] = known
         return known
@@ -301,7 +296,9 @@ class MemoryRepository:
 
     async def forget(self, scope: MemoryScope, record_ids: Iterable[str]) -> int:
         """Delete those of these records that lie exactly at the scope, with their edges, vectors and uses."""
-        return await self._number("forget_records", *scope_parameters(scope_of(scope)), distinct_ids(record_ids))
+        return await self._number(
+            "forget_records", *scope_parameters(scope_of(scope)), distinct_ids(record_ids)
+        )
 
     async def move(self, scope: MemoryScope, record_ids: Iterable[str], to: MemoryScope) -> int:
         """Take those of these records that lie exactly at the scope to another one of the same tenant."""
@@ -335,7 +332,11 @@ class MemoryRepository:
         vector = await self._vector(query, model)
         for _ in range(2):
             met = self._spoken.get(query.scope.tenant, frozenset()) | {self.language}
-            cue = [(language, term) for language in sorted(met) for term in dict.fromkeys(terms(query.cue, language))]
+            cue = [
+                (language, term)
+                for language in sorted(met)
+                for term in dict.fromkeys(terms(query.cue, language))
+            ]
             rows = await self._rows(
                 "search",
                 *scope_parameters(query.scope),
@@ -431,16 +432,3 @@ def _edge_keys(edges: Sequence[Association], scope: MemoryScope) -> list[tuple[s
 def _columns(rows: Sequence[tuple[Any, ...]], width: int) -> list[list[Any]]:
     """Rows as parallel arrays, as unnest() takes them."""
     return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in range(width)]
-
-
-def _log_slow(seconds: float, seen: Observations) -> None:
-    if seconds >= SLOW_SEARCH:
-        logger.warning(
-            "slow search",
-            extra={
-                "seconds": round(seconds, 3),
-                "found": len(seen.found),
-                "routes": dict(seen.routes),
-                "completeness": dict(seen.completeness),
-            },
-        )

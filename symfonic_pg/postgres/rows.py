@@ -115,7 +115,12 @@ def observations_from_rows(rows: Iterable[Row], scope: MemoryScope) -> tuple[Obs
     lineage = lineage_of(scope)
     return tuple(
         Observation(
-            record_from_row((row[1], *row[6:20]), lineage), row[1], _ROUTE_SETS[row[2]], row[3], row[4], row[5]
+            record_from_row((row[1], *row[6:20]), lineage),
+            row[1],
+            _ROUTE_SETS[row[2]],
+            row[3],
+            row[4],
+            row[5],
         )
         for row in rows
     )

@@ -39,15 +39,21 @@ class MemoryExplanation:
     def __str__(self) -> str:
         lines = [str(self.fate)] if self.fetched else self._unfetched()
         if not self.fate.returned or not self.fetched:
-            last = "nothing was returned" if self.last_rank_score is None else (
-                f"the last one returned has score {self.last_score:.4f} and ranks at {self.last_rank_score:.4f}"
+            last = (
+                "nothing was returned"
+                if self.last_rank_score is None
+                else (
+                    f"the last one returned has score {self.last_score:.4f} and ranks at {self.last_rank_score:.4f}"
+                )
             )
             lines.append(f"  {last}")
         return "\n".join(lines)
 
     def _unfetched(self) -> list[str]:
         if self.fate.memory is None:
-            return [f"{self.record_id!r} was fetched by no route; by itself it would be left out: {self.fate.reason}"]
+            return [
+                f"{self.record_id!r} was fetched by no route; by itself it would be left out: {self.fate.reason}"
+            ]
         head = f"{self.record_id!r} was fetched by no route; by itself it would rank at {self.rank_score:.4f}"
         return [head, *self.fate.memory.explain().lines()[1:]]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import time
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Self, Unpack
@@ -41,6 +42,7 @@ from symfonic_pg.postgres.migrations import migrate
 from symfonic_pg.postgres.repository import MemoryRepository
 from symfonic_pg.postgres.sources import PostgresCandidateSource
 from symfonic_pg.store.explaining import MemoryExplanation, explained
+from symfonic_pg.store.logs import log_slow
 from symfonic_pg.store.settings import StoreOptions, StoreSettings
 from symfonic_pg.terms import LANGUAGES
 
@@ -58,7 +60,9 @@ class MemoryStore:
     cannot be asked.
     """
 
-    def __init__(self, repository: MemoryRepository, settings: StoreSettings, *, dsn: str | None = None) -> None:
+    def __init__(
+        self, repository: MemoryRepository, settings: StoreSettings, *, dsn: str | None = None
+    ) -> None:
         self.repository = repository
         self.settings = settings
         self._dsn = dsn
@@ -138,7 +142,9 @@ class MemoryStore:
     def dsn(self) -> str:
         """The address of the database, a `postgresql://` URI; MemoryContractError for a store on a host's pool."""
         if self._dsn is None:
-            raise MemoryContractError("a store on a host's pool or connection does not know its address", field="dsn")
+            raise MemoryContractError(
+                "a store on a host's pool or connection does not know its address", field="dsn"
+            )
         return self._dsn
 
     async def recall(
@@ -154,7 +160,10 @@ class MemoryStore:
         Takes a MemoryQuery and a policy, or a scope, a cue and the query's other fields by name.
         """
         asked, policy = _asked(query, cue, policy, fields)
-        return await self._hydrator(policy).hydrate(asked)
+        started = time.perf_counter()
+        recalled = await self._hydrator(policy).hydrate(asked)
+        log_slow(time.perf_counter() - started, self.settings.slow_recall, recalled.retrieval.result)
+        return recalled
 
     async def retrieve(
         self,
@@ -166,7 +175,10 @@ class MemoryStore:
     ) -> RetrievalResult:
         """Memories in order without the window; takes what recall takes."""
         asked, policy = _asked(query, cue, policy, fields)
-        return await self._hydrator(policy).coordinator.retrieve(asked)
+        started = time.perf_counter()
+        result = await self._hydrator(policy).coordinator.retrieve(asked)
+        log_slow(time.perf_counter() - started, self.settings.slow_recall, result)
+        return result
 
     async def explain(
         self, query: MemoryQuery, record_id: str, policy: RetrievalPolicy | None = None

@@ -30,6 +30,7 @@ class StoreOptions(TypedDict, total=False):
     fanout: int
     half_life: timedelta | Mapping[MemoryLayer, timedelta]
     cosine_share: float
+    slow_recall: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,8 @@ class StoreSettings:
     each worth `decay`, to at most `max_nodes` memories. A recall shows the last `recent_turns` turns but those of
     `exclude_speakers`. `schema` is the store's schema, `timeout` the seconds that a call may take, `language` the
     text search configuration of records that name none, `embed_text` what of a record is embedded. `fanout`,
-    `half_life` and `cosine_share` are those of PostgresCandidateSource.
+    `half_life` and `cosine_share` are those of PostgresCandidateSource. A recall that takes `slow_recall` seconds or
+    more leaves one line in the log, without any text.
     """
 
     embedder: Embedder | None = None
@@ -58,3 +60,4 @@ class StoreSettings:
     fanout: int = 50
     half_life: timedelta | Mapping[MemoryLayer, timedelta] = timedelta(days=7)
     cosine_share: float = 0.5
+    slow_recall: float = 1.0

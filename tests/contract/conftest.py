@@ -50,6 +50,8 @@ def another(repository: ContractRepository) -> Another:
     """A function that makes one more repository on the storage of `repository`."""
 
     async def make() -> ContractRepository:
-        return MemoryRepository(repository.executor) if isinstance(repository, MemoryRepository) else repository
+        return (
+            MemoryRepository(repository.executor) if isinstance(repository, MemoryRepository) else repository
+        )
 
     return make

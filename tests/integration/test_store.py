@@ -1,0 +1,211 @@
+"""MemoryStore on a real server: what a recall costs, what it leaves behind, and what it says when things fail."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+import asyncpg
+import pytest
+
+from symfonic_pg.embedders import HashingEmbedder
+from symfonic_pg.memory import (
+    Association,
+    ConversationTurn,
+    MemoryContractError,
+    MemoryQuery,
+    MemoryRecord,
+    MemoryScope,
+    MemoryUnavailable,
+    RetrievalPolicy,
+)
+from symfonic_pg.postgres.executors import Executor, Rows
+from symfonic_pg.postgres.statements import Statement
+from symfonic_pg.store import MemoryStore
+
+ORG = MemoryScope.parse("org:acme")
+USER = ORG.child("user", "u1")
+SESSION = USER.child("session", "s1")
+
+
+class Counting:
+    """An executor that writes down what it runs, and can be told to die after so many statements."""
+
+    borrowed = False
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self.names: list[str] = []
+        self.lives: int | None = None
+
+    async def fetch(self, statement: Statement) -> Rows:
+        if self.lives is not None and len(self.names) >= self.lives:
+            raise MemoryUnavailable("the server is gone")
+        self.names.append(statement.name)
+        return await self._executor.fetch(statement)
+
+
+@asynccontextmanager
+async def counted(dsn: str, **options: Any) -> AsyncIterator[tuple[MemoryStore, Counting]]:
+    async with MemoryStore.connect(dsn, **options) as store:
+        counting = Counting(store.repository.executor)
+        yield MemoryStore(store.repository.on(counting), store.settings), counting  # type: ignore[arg-type]
+
+
+async def fill(store: MemoryStore) -> None:
+    lamp = MemoryRecord("lamp", ORG, "semantic", "The lamp flickers after an hour", 0.9)
+    batch = MemoryRecord("batch", ORG, "episodic", "Firmware 7 went out in March")
+    await store.remember([lamp, batch, MemoryRecord("mine", USER, "semantic", "Ana owns a lamp")])
+    await store.associate(ORG, Association("lamp", batch, "caused by", 1.0))
+    await store.append_turns(SESSION, [ConversationTurn("t1", "ana", "my lamp flickers", 1)])
+
+
+async def test_a_recall_is_three_statements_and_needs_no_set_up(database: str) -> None:
+    async with counted(database, embedder=HashingEmbedder(), max_hops=1, recent_turns=4) as (store, counting):
+        await fill(store)
+        counting.names.clear()
+        recalled = await store.recall(SESSION, "flickering lamp")
+        assert sorted(counting.names) == ["neighbours", "recent_turns", "search"]
+        assert recalled.working.turns
+        recalled.report.reconcile()
+
+
+async def test_a_store_that_dies_after_the_search_degrades_the_answer(database: str) -> None:
+    policy = RetrievalPolicy(min_relevance=0.3)
+    async with counted(database, max_hops=1, policy=policy) as (store, counting):
+        await fill(store)
+        counting.names.clear()
+        counting.lives = 1
+        recalled = await store.recall(USER, "lamp")
+        assert recalled.degraded
+        assert recalled.retrieval.activation.degraded
+        assert "lamp" in {memory.record_id for memory in recalled.memories}
+        counting.lives = 0
+        with pytest.raises(MemoryUnavailable):
+            await store.recall(USER, "lamp")
+
+
+async def test_reads_need_no_right_to_write(database: str) -> None:
+    async with MemoryStore.connect(database, embedder=HashingEmbedder()) as writer:
+        await fill(writer)
+    owner = await asyncpg.connect(database)
+    try:
+        await owner.execute("""
+            DROP ROLE IF EXISTS symfonic_reader;
+            CREATE ROLE symfonic_reader LOGIN;
+            GRANT USAGE ON SCHEMA symfonic TO symfonic_reader;
+            GRANT SELECT ON ALL TABLES IN SCHEMA symfonic TO symfonic_reader;
+            GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA symfonic TO symfonic_reader;
+            ALTER ROLE symfonic_reader SET default_transaction_read_only = on;
+        """)
+        before = await _written(owner)
+        reader = database.replace("postgres@", "symfonic_reader@")
+        async with MemoryStore.connect(
+            reader, embedder=HashingEmbedder(), max_hops=1, recent_turns=2
+        ) as store:
+            query = MemoryQuery(SESSION, "lamp", context_ids=("mine",), where={})
+            recalled = await store.recall(query)
+            assert {memory.record_id for memory in recalled.memories} == {"lamp", "batch", "mine"}
+            assert "vector" in recalled.retrieval.sources
+            assert await store.explain(query, "lamp")
+            assert len(await store.get(SESSION, ["lamp", "mine"])) == 2
+            assert await store.count(SESSION) == 3
+            assert len(await store.list(SESSION)) == 3
+            assert await store.neighbours(SESSION, ["lamp"])
+            assert await store.recent(SESSION, 5)
+            with pytest.raises(MemoryUnavailable):
+                await store.reinforce(SESSION, ["lamp"])
+        await asyncio.sleep(0.1)
+        assert await _written(owner) == before
+    finally:
+        await owner.execute("DROP OWNED BY symfonic_reader; DROP ROLE symfonic_reader")
+        await owner.close()
+
+
+async def _written(connection: asyncpg.Connection[asyncpg.Record]) -> Sequence[Any]:
+    """Every row version of every table of the store."""
+    tables = await connection.fetch(
+        "SELECT tablename FROM pg_tables WHERE schemaname = 'symfonic' ORDER BY 1"
+    )
+    return [
+        await connection.fetchval(f"SELECT array_agg((ctid, xmin, xmax)::text) FROM symfonic.{name}")
+        for (name,) in tables
+    ]
+
+
+async def test_a_slow_recall_leaves_one_line_without_any_text(
+    database: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with MemoryStore.connect(database, slow_recall=0.0) as store:
+        await fill(store)
+        with caplog.at_level(logging.WARNING, logger="symfonic_pg"):
+            await store.recall(SESSION, "secret lamp")
+        (line,) = [record for record in caplog.records if "slow recall" in record.getMessage()]
+        assert line.routes["lexical"] == 2  # type: ignore[attr-defined]
+        assert "lamp" not in line.getMessage()
+
+
+async def test_explain_gives_numbers_for_what_was_left_out(database: str) -> None:
+    async with MemoryStore.connect(database) as store:
+        await fill(store)
+        query = MemoryQuery(USER, "lamp", limit=1)
+        returned = (await store.retrieve(query)).memories[0].record_id
+        left_out = await store.explain(query, "batch")
+        assert left_out is not None
+        assert left_out.score is not None
+        assert left_out.last_rank_score is not None
+        assert left_out.score < left_out.last_rank_score
+        assert "over limit 1" in str(left_out)
+        assert (await store.explain(query, returned)).fate.returned  # type: ignore[union-attr]
+        outside = await store.explain(MemoryQuery(ORG, "lamp"), "mine")
+        assert outside is None
+        assert await store.explain(MemoryQuery(ORG, "lamp"), "no such record") is None
+
+
+async def test_explain_looks_at_what_no_route_fetched(database: str) -> None:
+    async with MemoryStore.connect(database, fanout=1) as store:
+        await store.remember(
+            MemoryRecord(f"m{place}", USER, "semantic", f"lamp number {place}", place / 100)
+            for place in range(30)
+        )
+        await store.remember(
+            MemoryRecord("gone", USER, "semantic", "an old lamp", expires_at=datetime(2020, 1, 1, tzinfo=UTC))
+        )
+        query = MemoryQuery(USER, "lamp", limit=1)
+        unfetched = await store.explain(query, "m3")
+        assert unfetched is not None
+        assert not unfetched.fetched
+        assert unfetched.score is not None
+        assert "no route" in str(unfetched)
+        gone = await store.explain(query, "gone")
+        assert gone is not None
+        assert "expired" in str(gone)
+
+
+class Failing(HashingEmbedder):
+    """An embedder whose endpoint is down."""
+
+    async def embed(self, texts: Sequence[str]) -> Any:
+        raise OSError("connection refused")
+
+
+async def test_a_failing_embedder_costs_the_vector_route_and_nothing_else(database: str) -> None:
+    async with MemoryStore.connect(database, embedder=Failing()) as store:
+        report = await store.remember(MemoryRecord("lamp", USER, "semantic", "a lamp"))
+        assert (report.inserted, report.without_embedding) == (1, 1)
+        result = await store.retrieve(USER, "lamp")
+        assert [memory.record_id for memory in result.memories] == ["lamp"]
+        assert result.unavailable == ("vector",)
+
+
+async def test_a_bad_record_is_refused_before_it_costs_an_embedding(database: str) -> None:
+    async with MemoryStore.connect(database, embedder=Failing()) as store:
+        with pytest.raises(MemoryContractError, match=r"record 1 \('w'\)"):
+            await store.remember(
+                [MemoryRecord("ok", USER, "semantic", "x"), MemoryRecord("w", USER, "working", "turn")]
+            )
+        assert await store.count(USER) == 0
