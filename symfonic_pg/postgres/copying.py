@@ -1,7 +1,8 @@
 """Rows in PostgreSQL's binary COPY format: the same bytes whichever driver sends them.
 
-The format is that of the documentation of COPY: a signature, then for each row the number of its fields and each
-field as a length and its bytes, then a trailer. Every encoder below gives a field with its length in front.
+The format is that of the documentation of COPY: a signature, then for each row the number of its fields and
+each field as a length and its bytes, then a trailer. Every encoder below gives a field with its length in
+front.
 """
 
 from __future__ import annotations

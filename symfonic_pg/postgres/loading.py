@@ -50,7 +50,7 @@ async def copy_new(
     keys = await executor.fetch(
         load_statement("prepare_load", schema=schema).bind(
             paths.json(),
-            [paths.ordinal(item.record.scope) for item in items],
+            [str(paths.ordinal(item.record.scope)) for item in items],
             [item.record.record_id for item in items],
         )
     )

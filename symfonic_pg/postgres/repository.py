@@ -47,11 +47,11 @@ _SPOKEN_TENANTS = 4096
 class MemoryRepository:
     """Memories in PostgreSQL.
 
-    Reads see what lies at a scope or above it, writes touch exactly the scope given; ids that are not visible are
-    neither counted nor an error. `language` is the text search configuration of records that name none. The
-    executor decides about transactions: on a pool each call is one of its own, on a borrowed connection all
-    belong to the caller's. Raises MemoryContractError before any statement, MemoryUnavailable when the database
-    cannot be asked.
+    Reads see what lies at a scope or above it, writes touch exactly the scope given; ids that are not
+    visible are neither counted nor an error. `language` is the text search configuration of records that
+    name none. The executor decides about transactions: on a pool each call is one of its own, on a borrowed
+    connection all belong to the caller's. Raises MemoryContractError before any statement, MemoryUnavailable
+    when the database cannot be asked.
     """
 
     def __init__(self, executor: Executor, *, schema: str = "symfonic", language: str = "english") -> None:
@@ -84,8 +84,8 @@ class MemoryRepository:
     ) -> Observations:
         """What each route finds at every level of the query's scope, and what was observed about it.
 
-        `model` names the vectors that the query's embedding is compared with. No route takes more than `fanout`
-        memories from a level, never less than the query's limit.
+        `model` names the vectors that the query's embedding is compared with. No route takes more than
+        `fanout` memories from a level, never less than the query's limit.
         """
         checks.instance(query, MemoryQuery, "query")
         at_most = max(checks.whole(fanout, "fanout", 1), query.limit)
@@ -163,8 +163,8 @@ class MemoryRepository:
     ) -> RememberReport:
         """Insert or update a batch by record_id: all of it, or nothing where one record is bad.
 
-        `embeddings` has one vector of `model` or None for each record; `text_version` is that of the hook that
-        shaped what was embedded.
+        `embeddings` has one vector of `model` or None for each record; `text_version` is that of the hook
+        that shaped what was embedded.
         """
         known = await self._registered(model)
         items = checked_batch(records, embeddings, known, languages=LANGUAGES)
@@ -241,9 +241,8 @@ class MemoryRepository:
             if not 0.0 < edge.weight <= 1.0:
                 raise checks.broken(f"edges[{position}].weight", "above 0 and at most 1", edge.weight)
         weights = {key: edge.weight for key, edge in zip(_edge_keys(given, scope), given, strict=True) if key}
-        return await self._number(
-            "associate", *scope_parameters(scope), *_columns(list(weights), 3), list(weights.values())
-        )
+        values = list(map(str, weights.values()))
+        return await self._number("associate", *scope_parameters(scope), *_columns(list(weights), 3), values)
 
     async def dissociate(self, scope: MemoryScope, edges: Iterable[Association]) -> int:
         """Delete edges that lie exactly at a scope, whatever their weight."""
@@ -279,7 +278,7 @@ class MemoryRepository:
         """Add turns at exactly a scope and count the new ones; a turn_id that is there stays as it is."""
         scope = scope_of(scope)
         given = checks.members(turns, ConversationTurn, "turns")
-        said = [(one.turn_id, one.turn, one.speaker, one.text) for one in given]
+        said = [(one.turn_id, str(one.turn), one.speaker, one.text) for one in given]
         return await self._number("append_turns", *scope_parameters(scope), *_columns(said, 4))
 
     async def recent(self, scope: MemoryScope, limit: int) -> Sequence[ConversationTurn]:
@@ -328,7 +327,9 @@ class MemoryRepository:
         fanout: int,
         only: Sequence[str] | None,
     ) -> tuple[dict[str, Any], tuple[Observation, ...]]:
-        """The summary and the finds of search.sql; asked again where the lineage speaks a language not yet met."""
+        """The summary and the finds of search.sql; asked again where the lineage speaks a language not yet
+        met.
+        """
         vector = await self._vector(query, model)
         for _ in range(2):
             met = self._spoken.get(query.scope.tenant, frozenset()) | {self.language}

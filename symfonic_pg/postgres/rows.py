@@ -37,7 +37,7 @@ def json_text(value: object) -> str:
 
 
 class ScopePaths:
-    """The distinct scopes of a batch, sorted so that two batches lock them in one order, and their ordinals."""
+    """The distinct scopes of a batch, sorted so that two batches lock them in one order."""
 
     def __init__(self, scopes: Iterable[MemoryScope]) -> None:
         self._ordered = sorted(set(scopes), key=str)

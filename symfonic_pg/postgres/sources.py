@@ -8,7 +8,7 @@ from symfonic_pg.memory.observing import ObservingSource
 class PostgresCandidateSource(ObservingSource):
     """The candidates, associations and conversations of a MemoryRepository.
 
-    One search is one statement (a second one where a lineage speaks a language that this process has not met).
-    Everything else is that of every store: see ObservingSource for the parameters, symfonic_pg.memory.signals for
-    the formulas.
+    One search is one statement (a second one where a lineage speaks a language that this process has not
+    met). Everything else is that of every store: see ObservingSource for the parameters,
+    symfonic_pg.memory.signals for the formulas.
     """

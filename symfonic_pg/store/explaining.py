@@ -22,8 +22,9 @@ class MemoryExplanation:
     """What one query makes of one visible memory.
 
     `fate` says where it ended; `fetched` whether the recall itself had come across it. `signals`, `score`,
-    `rank_score` and `distance` are its own, None where a gate dropped it before a score was given; `last_score`
-    and `last_rank_score` are those of the last memory that was returned, None for an empty answer.
+    `rank_score` and `distance` are its own, None where a gate dropped it before a score was given;
+    `last_score` and `last_rank_score` are those of the last memory that was returned, None for an empty
+    answer.
     """
 
     record_id: str
@@ -39,20 +40,20 @@ class MemoryExplanation:
     def __str__(self) -> str:
         lines = [str(self.fate)] if self.fetched else self._unfetched()
         if not self.fate.returned or not self.fetched:
-            last = (
-                "nothing was returned"
-                if self.last_rank_score is None
-                else (
-                    f"the last one returned has score {self.last_score:.4f} and ranks at {self.last_rank_score:.4f}"
-                )
-            )
-            lines.append(f"  {last}")
+            lines.append(f"  {self._last_returned()}")
         return "\n".join(lines)
+
+    def _last_returned(self) -> str:
+        if self.last_score is None or self.last_rank_score is None:
+            return "nothing was returned"
+        ranked = f"score {self.last_score:.4f} and ranks at {self.last_rank_score:.4f}"
+        return f"the last one returned has {ranked}"
 
     def _unfetched(self) -> list[str]:
         if self.fate.memory is None:
             return [
-                f"{self.record_id!r} was fetched by no route; by itself it would be left out: {self.fate.reason}"
+                f"{self.record_id!r} was fetched by no route; "
+                f"by itself it would be left out: {self.fate.reason}"
             ]
         head = f"{self.record_id!r} was fetched by no route; by itself it would rank at {self.rank_score:.4f}"
         return [head, *self.fate.memory.explain().lines()[1:]]

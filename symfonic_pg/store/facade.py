@@ -56,8 +56,8 @@ class MemoryStore:
 
     Open one with `connect`, `embedded` or `on`, each an async context manager or, for `on`, a plain call.
     Every verb sees what lies at its scope and above, and writes at exactly its scope. Safe for any number of
-    tasks at once. Raises MemoryContractError for what the caller got wrong, MemoryUnavailable when the database
-    cannot be asked.
+    tasks at once. Raises MemoryContractError for what the caller got wrong, MemoryUnavailable when the
+    database cannot be asked.
     """
 
     def __init__(
@@ -89,9 +89,10 @@ class MemoryStore:
     ) -> AsyncIterator[Self]:
         """A store on a pool of its own, for as long as the block lasts; see StoreSettings for the options.
 
-        `dsn` is `postgresql://…`, also in SQLAlchemy's forms with `+asyncpg` or `+psycopg`, which then choose the
-        `driver` unless it is given; by default asyncpg where it is installed. prepared_statements=False is for
-        poolers that hand one session to several clients. The first call connects.
+        `dsn` is `postgresql://…`, also in SQLAlchemy's forms with `+asyncpg` or `+psycopg`, which then
+        choose the `driver` unless it is given; by default asyncpg where it is installed.
+        prepared_statements=False is for poolers that hand one session to several clients. The first call
+        connects.
         """
         settings = StoreSettings(**options)
         executor = connected(
@@ -125,7 +126,7 @@ class MemoryStore:
 
     @classmethod
     def on(cls, owner: object, **options: Unpack[StoreOptions]) -> Self:
-        """A store on what the host has: an AsyncEngine, or a pool of asyncpg or psycopg; it is never closed."""
+        """A store on the host's AsyncEngine, or pool of asyncpg or psycopg, which is never closed."""
         settings = StoreSettings(**options)
         executor = executor_for(owner, timeout=settings.timeout)
         return cls(MemoryRepository(executor, schema=settings.schema, language=settings.language), settings)
@@ -140,7 +141,9 @@ class MemoryStore:
 
     @property
     def dsn(self) -> str:
-        """The address of the database, a `postgresql://` URI; MemoryContractError for a store on a host's pool."""
+        """The address of the database, a `postgresql://` URI; MemoryContractError for a store on a host's
+        pool.
+        """
         if self._dsn is None:
             raise MemoryContractError(
                 "a store on a host's pool or connection does not know its address", field="dsn"
@@ -183,9 +186,11 @@ class MemoryStore:
     async def explain(
         self, query: MemoryQuery, record_id: str, policy: RetrievalPolicy | None = None
     ) -> MemoryExplanation | None:
-        """Why a memory is in the query's answer or out of it, with the numbers; asks again and looks once more.
+        """Why a memory is in the query's answer or out of it, with the numbers; asks again and looks once
+        more.
 
-        None where the record is not visible at the query's scope, which is the same as that it does not exist.
+        None where the record is not visible at the query's scope, which is the same as that it does not
+        exist.
         """
         recalled = await self.recall(query, policy=policy)
         candidates = await self._source.observe(query, [record_id])
@@ -203,7 +208,8 @@ class MemoryStore:
         """Insert or update one record or a batch; embedded first where the store has an embedder.
 
         If the embedder fails, the records are written all the same and stand as pending: `without_embedding`
-        counts them, and they are recalled by the other routes. `embeddings` with their `model` replace the embedder.
+        counts them, and they are recalled by the other routes. `embeddings` with their `model` replace the
+        embedder.
         """
         given = [records] if isinstance(records, MemoryRecord) else records
         if embeddings is not None or self.settings.embedder is None:
@@ -220,7 +226,8 @@ class MemoryStore:
         model: str | None = None,
         batch_size: int = 5000,
     ) -> RememberReport:
-        """Remember many records, or pairs of a record and its vector of `model`, by binary COPY, batch by batch.
+        """Remember many records, or pairs of a record and its vector of `model`, by binary COPY, batch by
+        batch.
 
         Records without a vector are embedded where the store has an embedder and no model is named.
         """

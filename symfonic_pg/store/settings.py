@@ -10,7 +10,7 @@ from typing import TypedDict
 from symfonic_pg.embedders import BareText, Embedder, EmbedText
 from symfonic_pg.memory import MemoryLayer, RetrievalPolicy
 
-DEFAULT_POLICY = RetrievalPolicy()
+_BARE_TEXT = BareText()
 
 
 class StoreOptions(TypedDict, total=False):
@@ -39,11 +39,11 @@ class StoreSettings:
 
     `embedder` turns texts and cues into vectors; without one the vector route needs `query.embedding`.
     `policy` is that of every recall which brings none. Activation follows at most `max_hops` edges (0: none),
-    each worth `decay`, to at most `max_nodes` memories. A recall shows the last `recent_turns` turns but those of
-    `exclude_speakers`. `schema` is the store's schema, `timeout` the seconds that a call may take, `language` the
-    text search configuration of records that name none, `embed_text` what of a record is embedded. `fanout`,
-    `half_life` and `cosine_share` are those of PostgresCandidateSource. A recall that takes `slow_recall` seconds or
-    more leaves one line in the log, without any text.
+    each worth `decay`, to at most `max_nodes` memories. A recall shows the last `recent_turns` turns but
+    those of `exclude_speakers`. `schema` is the store's schema, `timeout` the seconds that a call may take,
+    `language` the text search configuration of records that name none, `embed_text` what of a record is
+    embedded. `fanout`, `half_life` and `cosine_share` are those of PostgresCandidateSource. A recall that
+    takes `slow_recall` seconds or more leaves one line in the log, without any text.
     """
 
     embedder: Embedder | None = None
@@ -56,7 +56,7 @@ class StoreSettings:
     schema: str = "symfonic"
     timeout: float = 10.0
     language: str = "english"
-    embed_text: EmbedText = BareText()
+    embed_text: EmbedText = _BARE_TEXT
     fanout: int = 50
     half_life: timedelta | Mapping[MemoryLayer, timedelta] = timedelta(days=7)
     cosine_share: float = 0.5

@@ -1,4 +1,6 @@
-"""MemoryStore on a real server: what a recall costs, what it leaves behind, and what it says when things fail."""
+"""MemoryStore on a real server: what a recall costs, what it leaves behind, and what it says when things
+fail.
+"""
 
 from __future__ import annotations
 
