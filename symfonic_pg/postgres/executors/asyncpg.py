@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
-from contextlib import AbstractAsyncContextManager
+from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
 
 import asyncpg
@@ -76,9 +76,10 @@ class AsyncpgDriver:
             format="binary",
         )
 
-    def begin(self, connection: Connection) -> AbstractAsyncContextManager[object]:
-        transaction: AbstractAsyncContextManager[object] = connection.transaction()
-        return transaction
+    @asynccontextmanager
+    async def begin(self, connection: Connection) -> AsyncIterator[object]:
+        async with connection.transaction():
+            yield connection
 
     # asyncpg makes a savepoint of a transaction inside another.
     savepoint = begin
@@ -98,7 +99,7 @@ class AsyncpgDriver:
     async def ping(self, connection: Connection) -> None:
         await connection.execute("")
 
-    async def settle(self, connection: Connection) -> None:
+    async def settle(self, connection: Connection, after: BaseException) -> None:
         # Waits for a cancelled statement before it does anything.
         await connection.reset()
 
@@ -128,9 +129,9 @@ class _HostPool:
         with reaching():
             return await self._pool.acquire()
 
-    async def release(self, connection: Connection, *, failed: bool) -> None:
+    async def release(self, connection: Connection, *, after: BaseException | None) -> None:
         # Waits for a cancelled statement; one that goes on beyond the grace period costs the connection.
-        await self._pool.release(connection, timeout=GRACE if failed else None)
+        await self._pool.release(connection, timeout=None if after is None else GRACE)
 
     async def close(self) -> None:
         """Nothing: the pool is the host's."""

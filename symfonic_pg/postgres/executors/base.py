@@ -104,7 +104,7 @@ class Connections(Protocol[ConnectionT]):
         """A connection that is open and in no transaction."""
         ...
 
-    async def release(self, connection: ConnectionT, *, failed: bool) -> None:
+    async def release(self, connection: ConnectionT, *, after: BaseException | None) -> None:
         """Take it back; after a failure it is rolled back first, or closed if that takes too long."""
         ...
 

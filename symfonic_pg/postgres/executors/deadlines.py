@@ -43,6 +43,11 @@ class _Impatient(Awaitable[ResultT], Generic[ResultT]):
                     awaited = step(value)
                 except StopIteration as finished:
                     return finished.value  # type: ignore[no-any-return]
+                except Exception as error:
+                    if second is None:
+                        raise
+                    # A failure to clean up must not hide that the operation was cancelled.
+                    raise asyncio.CancelledError from error
                 try:
                     step, value = self._operation.send, (yield awaited)
                 except GeneratorExit:

@@ -14,8 +14,16 @@ from symfonic_pg.postgres.migrations import head_revision
 CONTRACT = "SY001"
 
 # A collision with another writer: the same statement, run again, sees the other's work. A foreign key breaks
-# when the row that it names is erased between the statement's start and its end.
-COLLISIONS = {"40001": "serialization failure", "40P01": "deadlock", "23503": "foreign key violation"}
+# when the row that it names is erased meanwhile, a unique one when another writer stores the same new row.
+COLLISIONS = {
+    "40001": "serialization failure",
+    "40P01": "deadlock",
+    "23503": "foreign key violation",
+    "23505": "unique violation",
+}
+
+# A statement that was prepared before a migration changed what it returns: prepared anew it works.
+STALE_PLAN = "0A000"
 
 # Tables, functions, columns, schemas or types of another revision than this code's, or of none.
 _OTHER_SCHEMA = {"42P01", "42883", "42703", "42704", "3F000"}
@@ -25,7 +33,7 @@ _POOLER = {"26000", "42P05"}
 
 # Classes and codes of a server or session that cannot be asked: connection, rights, database, resources,
 # operator's intervention, system; a read-only or lost transaction; a lock or a plan that went away.
-_OUT_OF_REACH = ("08", "28", "3D", "53", "57", "58", "25", "55P03", "42501", "0A000", "XX")
+_OUT_OF_REACH = ("08", "28", "3D", "53", "57", "58", "25", "55P03", "42501", STALE_PLAN, "XX")
 
 
 def as_error(failure: Failure) -> SymfonicError | None:

@@ -13,7 +13,7 @@ from symfonic_pg.postgres.executors.base import Connections, ConnectionT, CopyTa
 from symfonic_pg.postgres.executors.blocks import bounded
 from symfonic_pg.postgres.executors.borrowed import InTransaction
 from symfonic_pg.postgres.executors.deadlines import within
-from symfonic_pg.postgres.executors.failures import COLLISIONS, schema_mismatch, translated
+from symfonic_pg.postgres.executors.failures import COLLISIONS, STALE_PLAN, schema_mismatch, translated
 from symfonic_pg.postgres.statements import Statement, load_statement
 
 ResultT = TypeVar("ResultT")
@@ -41,7 +41,10 @@ class PooledExecutor(Generic[ConnectionT]):
         self._timeout = timeout
 
     async def fetch(self, statement: Statement) -> Rows:
-        """Run one statement in a transaction of its own; one that lost against another writer runs again."""
+        """Run one statement in a transaction of its own; one that lost against another writer runs again.
+
+        So does one whose prepared plan a migration has outdated.
+        """
         try:
             with translated(self._driver, self._timeout):
                 return await within(self._timeout, self._repeated(statement))
@@ -63,10 +66,10 @@ class PooledExecutor(Generic[ConnectionT]):
         try:
             async with bounded(self._driver.begin(connection), self._driver, self._timeout):
                 yield InTransaction(self._driver, connection, timeout=self._timeout)
-        except BaseException:
-            await self._pool.release(connection, failed=True)
+        except BaseException as error:
+            await self._pool.release(connection, after=error)
             raise
-        await self._pool.release(connection, failed=False)
+        await self._pool.release(connection, after=None)
 
     async def close(self) -> None:
         """Close the connections that this executor opened; those of a given pool are the host's."""
@@ -78,7 +81,7 @@ class PooledExecutor(Generic[ConnectionT]):
                 return await self._fetch(statement)
             except Exception as exc:
                 failure = self._driver.failure(exc)
-                if failure is None or failure.sqlstate not in COLLISIONS:
+                if failure is None or failure.sqlstate not in {*COLLISIONS, STALE_PLAN}:
                     raise
             await asyncio.sleep(random.uniform(0, _PAUSE * attempt))
         return await self._fetch(statement)
@@ -90,10 +93,10 @@ class PooledExecutor(Generic[ConnectionT]):
         connection = await self._pool.acquire()
         try:
             result = await use(connection)
-        except BaseException:
-            await self._pool.release(connection, failed=True)
+        except BaseException as error:
+            await self._pool.release(connection, after=error)
             raise
-        await self._pool.release(connection, failed=False)
+        await self._pool.release(connection, after=None)
         return result
 
     async def _revision(self, schema: str) -> str | None:

@@ -13,7 +13,7 @@ from symfonic_pg.postgres.executors.deadlines import GRACE, within
 
 # Seconds after which an unused connection is closed, and after which one is asked whether it is still there.
 IDLE_SECONDS = 300.0
-PING_AFTER = 0.5
+PING_AFTER = 0.1
 PING_SECONDS = 1.0
 
 
@@ -28,8 +28,8 @@ class Keeper(Protocol[HeldT]):
         """Ask the server for a sign of life; raises without one."""
         ...
 
-    async def settle(self, connection: HeldT) -> None:
-        """After a failure: wait for what was interrupted, and roll back. Raises where it cannot."""
+    async def settle(self, connection: HeldT, after: BaseException) -> None:
+        """After a failure: wait for what was interrupted, and roll back. Raises where that fails."""
         ...
 
     def drop(self, connection: HeldT) -> None:
@@ -81,15 +81,13 @@ class ConnectionPool(Generic[ConnectionT]):
             self._places.release()
             raise
 
-    async def release(self, connection: ConnectionT, *, failed: bool) -> None:
+    async def release(self, connection: ConnectionT, *, after: BaseException | None) -> None:
         """Take a connection back; it is dropped where it does not settle or the pool was closed meanwhile."""
         clean = False
         try:
-            if failed:
-                with suppress(Exception):
-                    await within(GRACE, self._keeper.settle(connection), grace=0)
-                    clean = True
-            else:
+            with suppress(Exception):
+                if after is not None:
+                    await within(GRACE, self._keeper.settle(connection, after), grace=0)
                 clean = True
         finally:
             if clean and not self._closed and self._keeper.is_open(connection):

@@ -134,7 +134,10 @@ class PsycopgDriver:
     async def ping(self, connection: Connection) -> None:
         await connection.execute("")
 
-    async def settle(self, connection: Connection) -> None:
+    async def settle(self, connection: Connection, after: BaseException) -> None:
+        if isinstance(after, psycopg.errors.FeatureNotSupported):
+            # The plan of a prepared statement is out of date, and psycopg would use it again.
+            raise after
         # psycopg has waited for a cancelled statement already, or given the connection up.
         status = connection.pgconn.transaction_status
         if status in (TransactionStatus.INTRANS, TransactionStatus.INERROR):
@@ -207,12 +210,12 @@ class _HostPool:
             await connection.set_autocommit(True)
         return connection
 
-    async def release(self, connection: Connection, *, failed: bool) -> None:
+    async def release(self, connection: Connection, *, after: BaseException | None) -> None:
         clean = False
         try:
             with suppress(Exception):
-                if failed:
-                    await within(GRACE, self._driver.settle(connection), grace=0)
+                if after is not None:
+                    await within(GRACE, self._driver.settle(connection, after), grace=0)
                 if connection in self._switched:
                     await connection.set_autocommit(False)
                 clean = True

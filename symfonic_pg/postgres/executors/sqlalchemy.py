@@ -13,7 +13,7 @@ from symfonic_pg.memory.errors import MemoryContractError
 from symfonic_pg.postgres.executors.base import CopyTarget, Executor, Failure, Rows
 from symfonic_pg.postgres.executors.borrowed import BorrowedExecutor
 from symfonic_pg.postgres.executors.deadlines import GRACE, within
-from symfonic_pg.postgres.executors.failures import reaching
+from symfonic_pg.postgres.executors.failures import STALE_PLAN, reaching
 from symfonic_pg.postgres.executors.pooled import PooledExecutor
 from symfonic_pg.postgres.statements import Statement
 
@@ -73,7 +73,14 @@ class SqlAlchemyDriver:
         if not connection.in_transaction():
             await connection.begin()
         # SQLAlchemy's cursor reads %s on psycopg: the driver's own takes $1.
-        return await _native(connection.dialect.driver).fetch(await _driver_connection(connection), statement)
+        held = await _driver_connection(connection)
+        try:
+            return await _native(connection.dialect.driver).fetch(held, statement)
+        except BaseException:
+            if held.closed:
+                # What SQLAlchemy does when it meets the loss itself: the owner's rollback() then works.
+                await connection.invalidate()
+            raise
 
     async def copy(self, owner: Owner, target: CopyTarget, chunks: Iterable[bytes]) -> None:
         # The savepoint is what makes both have begun.
@@ -122,20 +129,24 @@ class _EnginePool:
                 raise
         return connection
 
-    async def release(self, connection: Owner, *, failed: bool) -> None:
+    async def release(self, connection: Owner, *, after: BaseException | None) -> None:
         assert isinstance(connection, AsyncConnection)
         try:
-            if failed:
-                await within(GRACE, self._clean(connection), grace=0)
+            if after is not None:
+                await self._settle(connection, after)
         finally:
             await connection.close()
 
-    async def _clean(self, connection: AsyncConnection) -> None:
+    async def _settle(self, connection: AsyncConnection, after: BaseException) -> None:
+        failure = _native_failure(after)
         try:
-            await connection.rollback()
-        except BaseException:
+            await within(GRACE, connection.rollback(), grace=0)
+        except Exception:
             await connection.invalidate()
-            raise
+        else:
+            # psycopg would use the outdated plan again.
+            if failure is not None and failure.sqlstate == STALE_PLAN:
+                await connection.invalidate()
 
     async def close(self) -> None:
         """Nothing: the engine is the host's."""
