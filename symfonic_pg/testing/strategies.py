@@ -143,7 +143,7 @@ def policies() -> SearchStrategy[RetrievalPolicy]:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class World:
     """Memories over a tree of scopes with their vectors, edges and uses, and a query into it.
 
@@ -155,6 +155,11 @@ class World:
     edges: tuple[tuple[MemoryScope, Association], ...]
     uses: tuple[tuple[MemoryScope, str], ...]
     query: MemoryQuery
+    # How to make it again; a failing example shows this instead of a hundred records.
+    made_by: str = "World(…)"
+
+    def __repr__(self) -> str:
+        return self.made_by
 
     async def write(self, repository: Any, model: str) -> None:
         """Write it all to a repository, the vectors as those of `model`, which must be registered."""
@@ -190,7 +195,14 @@ def world(root: MemoryScope, seed: int, sizes: Sequence[int]) -> World:
     below = [*tree, *(scope.child("session", "unwritten") for scope in tree)]
     edges = [_edge(random, below, found) for _ in range(random.randrange(2 * len(found) + 1))]
     uses = [(random.choice(below), random.choice(found).record_id) for _ in range(len(found) // 2)]
-    return World(tuple(found), tuple(vectors), tuple(edges), tuple(uses), _query(random, below, found))
+    return World(
+        tuple(found),
+        tuple(vectors),
+        tuple(edges),
+        tuple(uses),
+        _query(random, below, found),
+        f"world(MemoryScope.parse({str(root)!r}), {seed}, {list(sizes)})",
+    )
 
 
 def _record(random: Random, scope: MemoryScope, record_id: str) -> MemoryRecord:

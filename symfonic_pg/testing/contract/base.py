@@ -157,7 +157,10 @@ class Seen:
         return {observation.record.record_id for observation in self.observations.found}
 
     def __getitem__(self, record_id: str) -> Observation:
-        return next(one for one in self.observations.found if one.record.record_id == record_id)
+        for one in self.observations.found:
+            if one.record.record_id == record_id:
+                return one
+        raise AssertionError(f"{record_id!r} was not found")
 
     def by(self, route: str) -> set[str]:
         """What one route found."""
