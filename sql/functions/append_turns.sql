@@ -3,7 +3,7 @@ CREATE FUNCTION {schema}.append_turns(
     tenant text, kinds text[], level_ids text[], turn_ids text[], turns bigint[], speakers text[], texts text[]
 ) RETURNS integer
 LANGUAGE plpgsql VOLATILE
-SET search_path = {schema}
+SET search_path = {schema}, pg_temp
 AS $function$
 DECLARE
     added integer := 0;

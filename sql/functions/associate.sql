@@ -4,7 +4,7 @@ CREATE FUNCTION {schema}.associate(
     sources text[], targets text[], relationships text[], weights double precision[]
 ) RETURNS integer
 LANGUAGE plpgsql VOLATILE
-SET search_path = {schema}
+SET search_path = {schema}, pg_temp
 AS $function$
 DECLARE
     scopes CONSTANT bigint[] := ARRAY(SELECT l.scope_id FROM lineage(tenant, kinds, level_ids) AS l);

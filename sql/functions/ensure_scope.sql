@@ -2,7 +2,7 @@
 -- Two writers may create the same level at once: the later one waits, inserts nothing and finds the other's row.
 CREATE FUNCTION {schema}.ensure_scope(tenant text, kinds text[], level_ids text[]) RETURNS bigint
 LANGUAGE plpgsql VOLATILE
-SET search_path = {schema}
+SET search_path = {schema}, pg_temp
 AS $function$
 DECLARE
     nearest bigint;

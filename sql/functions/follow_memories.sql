@@ -4,7 +4,7 @@
 -- The transition tables have no statistics; without these settings a small one may cost a scan of all postings.
 CREATE FUNCTION {schema}.follow_memories() RETURNS trigger
 LANGUAGE plpgsql
-SET search_path = {schema}, {vectors}
+SET search_path = {schema}, {vectors}, pg_temp
 SET enable_hashjoin = off
 SET enable_mergejoin = off
 SET enable_seqscan = off

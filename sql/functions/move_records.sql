@@ -3,7 +3,7 @@ CREATE FUNCTION {schema}.move_records(
     tenant text, kinds text[], level_ids text[], record_ids text[], to_kinds text[], to_level_ids text[]
 ) RETURNS integer
 LANGUAGE plpgsql VOLATILE
-SET search_path = {schema}
+SET search_path = {schema}, pg_temp
 AS $function$
 DECLARE
     moving CONSTANT bigint[] := ARRAY(

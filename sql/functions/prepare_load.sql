@@ -3,7 +3,7 @@
 CREATE FUNCTION {schema}.prepare_load(paths jsonb, ordinals integer[], record_ids text[])
 RETURNS TABLE (place bigint, scope_id bigint, memory_id bigint)
 LANGUAGE plpgsql VOLATILE
-SET search_path = {schema}
+SET search_path = {schema}, pg_temp
 AS $function$
 #variable_conflict use_column
 BEGIN

@@ -2,7 +2,7 @@
 CREATE FUNCTION {schema}.reinforce(tenant text, kinds text[], level_ids text[], record_ids text[], moment timestamptz)
 RETURNS integer
 LANGUAGE plpgsql VOLATILE
-SET search_path = {schema}
+SET search_path = {schema}, pg_temp
 AS $function$
 DECLARE
     used CONSTANT bigint[] := ARRAY(

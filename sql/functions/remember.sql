@@ -6,7 +6,7 @@
 CREATE FUNCTION {schema}.remember(paths jsonb, records jsonb, vectors text[], model_name text, version text)
 RETURNS TABLE (place integer, outcome text, has_vector boolean)
 LANGUAGE plpgsql VOLATILE
-SET search_path = {schema}, {vectors}
+SET search_path = {schema}, {vectors}, pg_temp
 AS $function$
 #variable_conflict use_column
 DECLARE

@@ -19,7 +19,7 @@ RETURNS TABLE (
     valid_until timestamptz, expires_at timestamptz, language text, metadata text
 )
 LANGUAGE plpgsql STABLE
-SET search_path = {schema}, {vectors}
+SET search_path = {schema}, {vectors}, pg_temp
 SET jit = off
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off

@@ -175,7 +175,7 @@ CREATE FUNCTION {schema}.append_turns(
     tenant text, kinds text[], level_ids text[], turn_ids text[], turns bigint[], speakers text[], texts text[]
 ) RETURNS integer
 LANGUAGE plpgsql VOLATILE
-SET search_path = {schema}
+SET search_path = {schema}, pg_temp
 AS $function$
 DECLARE
     added integer := 0;
@@ -245,7 +245,7 @@ CREATE FUNCTION {schema}.associate(
     sources text[], targets text[], relationships text[], weights double precision[]
 ) RETURNS integer
 LANGUAGE plpgsql VOLATILE
-SET search_path = {schema}
+SET search_path = {schema}, pg_temp
 AS $function$
 DECLARE
     scopes CONSTANT bigint[] := ARRAY(SELECT l.scope_id FROM lineage(tenant, kinds, level_ids) AS l);
@@ -294,7 +294,7 @@ $function$;
 -- Two writers may create the same level at once: the later one waits, inserts nothing and finds the other's row.
 CREATE FUNCTION {schema}.ensure_scope(tenant text, kinds text[], level_ids text[]) RETURNS bigint
 LANGUAGE plpgsql VOLATILE
-SET search_path = {schema}
+SET search_path = {schema}, pg_temp
 AS $function$
 DECLARE
     nearest bigint;
@@ -344,7 +344,7 @@ $function$;
 -- The transition tables have no statistics; without these settings a small one may cost a scan of all postings.
 CREATE FUNCTION {schema}.follow_memories() RETURNS trigger
 LANGUAGE plpgsql
-SET search_path = {schema}, {vectors}
+SET search_path = {schema}, {vectors}, pg_temp
 SET enable_hashjoin = off
 SET enable_mergejoin = off
 SET enable_seqscan = off
@@ -432,10 +432,10 @@ BEGIN
         WHEN EXISTS (
             SELECT FROM unnest(reached_ids) AS reached(memory_id)
              WHERE EXISTS (SELECT FROM associations AS a
-                            WHERE a.tenant_id = tenant AND a.source_id = reached.memory_id
+                            WHERE a.tenant_id = tenant AND a.source_id = reached.memory_id AND a.scope_id = ANY (scopes)
                            OFFSET edge_limit LIMIT 1)
                 OR EXISTS (SELECT FROM associations AS a
-                            WHERE a.tenant_id = tenant AND a.target_id = reached.memory_id
+                            WHERE a.tenant_id = tenant AND a.target_id = reached.memory_id AND a.scope_id = ANY (scopes)
                            OFFSET edge_limit LIMIT 1)) THEN 2
         ELSE 0 END;
 END
@@ -698,7 +698,7 @@ CREATE FUNCTION {schema}.move_records(
     tenant text, kinds text[], level_ids text[], record_ids text[], to_kinds text[], to_level_ids text[]
 ) RETURNS integer
 LANGUAGE plpgsql VOLATILE
-SET search_path = {schema}
+SET search_path = {schema}, pg_temp
 AS $function$
 DECLARE
     moving CONSTANT bigint[] := ARRAY(
@@ -722,7 +722,7 @@ $function$;
 CREATE FUNCTION {schema}.prepare_load(paths jsonb, ordinals integer[], record_ids text[])
 RETURNS TABLE (place bigint, scope_id bigint, memory_id bigint)
 LANGUAGE plpgsql VOLATILE
-SET search_path = {schema}
+SET search_path = {schema}, pg_temp
 AS $function$
 #variable_conflict use_column
 BEGIN
@@ -829,7 +829,7 @@ $function$;
 CREATE FUNCTION {schema}.reinforce(tenant text, kinds text[], level_ids text[], record_ids text[], moment timestamptz)
 RETURNS integer
 LANGUAGE plpgsql VOLATILE
-SET search_path = {schema}
+SET search_path = {schema}, pg_temp
 AS $function$
 DECLARE
     used CONSTANT bigint[] := ARRAY(
@@ -859,7 +859,7 @@ $function$;
 CREATE FUNCTION {schema}.remember(paths jsonb, records jsonb, vectors text[], model_name text, version text)
 RETURNS TABLE (place integer, outcome text, has_vector boolean)
 LANGUAGE plpgsql VOLATILE
-SET search_path = {schema}, {vectors}
+SET search_path = {schema}, {vectors}, pg_temp
 AS $function$
 #variable_conflict use_column
 DECLARE
@@ -1036,7 +1036,7 @@ RETURNS TABLE (
     valid_until timestamptz, expires_at timestamptz, language text, metadata text
 )
 LANGUAGE plpgsql STABLE
-SET search_path = {schema}, {vectors}
+SET search_path = {schema}, {vectors}, pg_temp
 SET jit = off
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
