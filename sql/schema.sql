@@ -49,7 +49,8 @@ CREATE TABLE {schema}.memories (
     terms            text[] COLLATE "C" NOT NULL,
     term_counts      integer[] NOT NULL,
     term_total       integer NOT NULL CHECK (term_total >= 0),
-    PRIMARY KEY (tenant_id, memory_id),
+    -- what rides along lets a sweep for missing vectors read indexes alone (functions/pending_window.sql)
+    PRIMARY KEY (tenant_id, memory_id) INCLUDE (scope_id, content_hash),
     CONSTRAINT memories_record UNIQUE (tenant_id, record_id),
     CONSTRAINT memories_scope FOREIGN KEY (tenant_id, scope_id)
         REFERENCES {schema}.scopes (tenant_id, scope_id) ON DELETE CASCADE,
@@ -104,12 +105,34 @@ CREATE TABLE {schema}.embeddings (
     -- what was embedded: the hash of the text and the version of the hook that shaped it
     content_hash bytea NOT NULL,
     text_version text COLLATE "C" NOT NULL DEFAULT '',
-    PRIMARY KEY (tenant_id, memory_id, model_id),
+    PRIMARY KEY (tenant_id, memory_id, model_id) INCLUDE (content_hash, text_version),
     CONSTRAINT embeddings_memory FOREIGN KEY (tenant_id, memory_id)
         REFERENCES {schema}.memories (tenant_id, memory_id) ON DELETE CASCADE
 ) WITH (toast_tuple_target = 8160);
 
 CREATE INDEX embeddings_level ON {schema}.embeddings (tenant_id, scope_id, model_id, layer);
+
+-- Which memories a worker is embedding, and which could not be embedded. What is to be done stands nowhere: it
+-- follows from memories and embeddings. A worker has a row until leased_until, and no lock while its model runs;
+-- a row goes when its vector comes.
+CREATE TABLE {schema}.embedding_leases (
+    tenant_id    text COLLATE "C" NOT NULL,
+    memory_id    bigint NOT NULL,
+    model_id     smallint NOT NULL,
+    -- what was tried; another text, or another version of the hook, starts anew
+    content_hash bytea NOT NULL,
+    text_version text COLLATE "C" NOT NULL,
+    holder       text COLLATE "C" NOT NULL,
+    leased_at    timestamptz NOT NULL,
+    leased_until timestamptz NOT NULL,
+    attempts     integer NOT NULL CHECK (attempts > 0),
+    error        text,
+    -- NULL: to be tried again when the lease has run out; failed: tried too often; empty: the model has no vector
+    verdict      text CHECK (verdict IN ('failed', 'empty')),
+    PRIMARY KEY (tenant_id, memory_id, model_id),
+    CONSTRAINT embedding_leases_memory FOREIGN KEY (tenant_id, memory_id)
+        REFERENCES {schema}.memories (tenant_id, memory_id) ON DELETE CASCADE
+);
 
 -- Uses of a memory, counted at the scope that used it: recording one touches no vector index and no memory row.
 CREATE TABLE {schema}.usage (

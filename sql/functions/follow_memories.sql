@@ -25,20 +25,26 @@ BEGIN
          WHERE p.tenant_id = o.tenant_id AND p.scope_id = o.scope_id AND p.term = held.term
            AND p.memory_id = o.memory_id
            AND (o.scope_id, o.terms, o.term_counts) IS DISTINCT FROM (n.scope_id, n.terms, n.term_counts);
+        INSERT INTO postings (tenant_id, scope_id, term, memory_id, term_count, term_total)
+        SELECT n.tenant_id, n.scope_id, held.term, n.memory_id, held.n, n.term_total
+          FROM old_rows AS o
+          JOIN new_rows AS n ON n.tenant_id = o.tenant_id AND n.memory_id = o.memory_id
+         CROSS JOIN unnest(n.terms, n.term_counts) AS held(term, n)
+         WHERE (o.scope_id, o.terms, o.term_counts) IS DISTINCT FROM (n.scope_id, n.terms, n.term_counts);
     ELSIF TG_OP = 'DELETE' THEN
         DELETE FROM postings AS p
          USING old_rows AS o CROSS JOIN unnest(o.terms) AS held(term)
          WHERE p.tenant_id = o.tenant_id AND p.scope_id = o.scope_id AND p.term = held.term
            AND p.memory_id = o.memory_id;
         RETURN NULL;
+    ELSE
+        -- in key order: neighbouring index entries are written together
+        INSERT INTO postings (tenant_id, scope_id, term, memory_id, term_count, term_total)
+        SELECT n.tenant_id, n.scope_id, held.term, n.memory_id, held.n, n.term_total
+          FROM new_rows AS n CROSS JOIN unnest(n.terms, n.term_counts) AS held(term, n)
+         ORDER BY n.tenant_id, n.scope_id, held.term, n.memory_id;
     END IF;
 
-    -- in key order: neighbouring index entries are written together
-    INSERT INTO postings (tenant_id, scope_id, term, memory_id, term_count, term_total)
-    SELECT n.tenant_id, n.scope_id, held.term, n.memory_id, held.n, n.term_total
-      FROM new_rows AS n CROSS JOIN unnest(n.terms, n.term_counts) AS held(term, n)
-     ORDER BY n.tenant_id, n.scope_id, held.term, n.memory_id
-        ON CONFLICT DO NOTHING;
     UPDATE scopes AS s SET languages = ARRAY(SELECT unnest(s.languages) UNION SELECT unnest(spoken.languages) ORDER BY 1)
       FROM (SELECT n.tenant_id, n.scope_id, array_agg(DISTINCT n.language) AS languages
               FROM new_rows AS n WHERE n.language IS NOT NULL GROUP BY n.tenant_id, n.scope_id) AS spoken

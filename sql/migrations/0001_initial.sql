@@ -53,7 +53,8 @@ CREATE TABLE {schema}.memories (
     terms            text[] COLLATE "C" NOT NULL,
     term_counts      integer[] NOT NULL,
     term_total       integer NOT NULL CHECK (term_total >= 0),
-    PRIMARY KEY (tenant_id, memory_id),
+    -- what rides along lets a sweep for missing vectors read indexes alone (functions/pending_window.sql)
+    PRIMARY KEY (tenant_id, memory_id) INCLUDE (scope_id, content_hash),
     CONSTRAINT memories_record UNIQUE (tenant_id, record_id),
     CONSTRAINT memories_scope FOREIGN KEY (tenant_id, scope_id)
         REFERENCES {schema}.scopes (tenant_id, scope_id) ON DELETE CASCADE,
@@ -108,12 +109,34 @@ CREATE TABLE {schema}.embeddings (
     -- what was embedded: the hash of the text and the version of the hook that shaped it
     content_hash bytea NOT NULL,
     text_version text COLLATE "C" NOT NULL DEFAULT '',
-    PRIMARY KEY (tenant_id, memory_id, model_id),
+    PRIMARY KEY (tenant_id, memory_id, model_id) INCLUDE (content_hash, text_version),
     CONSTRAINT embeddings_memory FOREIGN KEY (tenant_id, memory_id)
         REFERENCES {schema}.memories (tenant_id, memory_id) ON DELETE CASCADE
 ) WITH (toast_tuple_target = 8160);
 
 CREATE INDEX embeddings_level ON {schema}.embeddings (tenant_id, scope_id, model_id, layer);
+
+-- Which memories a worker is embedding, and which could not be embedded. What is to be done stands nowhere: it
+-- follows from memories and embeddings. A worker has a row until leased_until, and no lock while its model runs;
+-- a row goes when its vector comes.
+CREATE TABLE {schema}.embedding_leases (
+    tenant_id    text COLLATE "C" NOT NULL,
+    memory_id    bigint NOT NULL,
+    model_id     smallint NOT NULL,
+    -- what was tried; another text, or another version of the hook, starts anew
+    content_hash bytea NOT NULL,
+    text_version text COLLATE "C" NOT NULL,
+    holder       text COLLATE "C" NOT NULL,
+    leased_at    timestamptz NOT NULL,
+    leased_until timestamptz NOT NULL,
+    attempts     integer NOT NULL CHECK (attempts > 0),
+    error        text,
+    -- NULL: to be tried again when the lease has run out; failed: tried too often; empty: the model has no vector
+    verdict      text CHECK (verdict IN ('failed', 'empty')),
+    PRIMARY KEY (tenant_id, memory_id, model_id),
+    CONSTRAINT embedding_leases_memory FOREIGN KEY (tenant_id, memory_id)
+        REFERENCES {schema}.memories (tenant_id, memory_id) ON DELETE CASCADE
+);
 
 -- Uses of a memory, counted at the scope that used it: recording one touches no vector index and no memory row.
 CREATE TABLE {schema}.usage (
@@ -365,20 +388,26 @@ BEGIN
          WHERE p.tenant_id = o.tenant_id AND p.scope_id = o.scope_id AND p.term = held.term
            AND p.memory_id = o.memory_id
            AND (o.scope_id, o.terms, o.term_counts) IS DISTINCT FROM (n.scope_id, n.terms, n.term_counts);
+        INSERT INTO postings (tenant_id, scope_id, term, memory_id, term_count, term_total)
+        SELECT n.tenant_id, n.scope_id, held.term, n.memory_id, held.n, n.term_total
+          FROM old_rows AS o
+          JOIN new_rows AS n ON n.tenant_id = o.tenant_id AND n.memory_id = o.memory_id
+         CROSS JOIN unnest(n.terms, n.term_counts) AS held(term, n)
+         WHERE (o.scope_id, o.terms, o.term_counts) IS DISTINCT FROM (n.scope_id, n.terms, n.term_counts);
     ELSIF TG_OP = 'DELETE' THEN
         DELETE FROM postings AS p
          USING old_rows AS o CROSS JOIN unnest(o.terms) AS held(term)
          WHERE p.tenant_id = o.tenant_id AND p.scope_id = o.scope_id AND p.term = held.term
            AND p.memory_id = o.memory_id;
         RETURN NULL;
+    ELSE
+        -- in key order: neighbouring index entries are written together
+        INSERT INTO postings (tenant_id, scope_id, term, memory_id, term_count, term_total)
+        SELECT n.tenant_id, n.scope_id, held.term, n.memory_id, held.n, n.term_total
+          FROM new_rows AS n CROSS JOIN unnest(n.terms, n.term_counts) AS held(term, n)
+         ORDER BY n.tenant_id, n.scope_id, held.term, n.memory_id;
     END IF;
 
-    -- in key order: neighbouring index entries are written together
-    INSERT INTO postings (tenant_id, scope_id, term, memory_id, term_count, term_total)
-    SELECT n.tenant_id, n.scope_id, held.term, n.memory_id, held.n, n.term_total
-      FROM new_rows AS n CROSS JOIN unnest(n.terms, n.term_counts) AS held(term, n)
-     ORDER BY n.tenant_id, n.scope_id, held.term, n.memory_id
-        ON CONFLICT DO NOTHING;
     UPDATE scopes AS s SET languages = ARRAY(SELECT unnest(s.languages) UNION SELECT unnest(spoken.languages) ORDER BY 1)
       FROM (SELECT n.tenant_id, n.scope_id, array_agg(DISTINCT n.language) AS languages
               FROM new_rows AS n WHERE n.language IS NOT NULL GROUP BY n.tenant_id, n.scope_id) AS spoken
@@ -717,6 +746,57 @@ BEGIN
 END
 $function$;
 
+-- pending_window: which of the next `reach` memories after a key have no vector of a model, or a stale one: of
+-- another text or of another version of the hook that shapes it. In key order, at most at_most of them.
+-- tenant NULL is everywhere, scopes NULL every level. free_only leaves out what a worker has, what waits to be
+-- tried again, and what was set aside; for the others attempts, leased_until and verdict say which it is.
+-- Both sides are read in key order from indexes that cover them, in step: 10,000 keys cost 5 ms, and a window
+-- that holds enough pending ones is read no further than those. The planner would rather hash all vectors, or
+-- probe for them one by one, which costs five times as much; plans are made for the very key.
+CREATE FUNCTION {schema}.pending_window(
+    tenant text, scopes bigint[], model_number smallint, version text,
+    after_tenant text, after_memory bigint, reach integer, at_most integer, free_only boolean
+) RETURNS TABLE (
+    tenant_id text, memory_id bigint, attempts integer, leased_until timestamptz, verdict text
+)
+LANGUAGE plpgsql STABLE
+SET search_path = {schema}
+SET plan_cache_mode = force_custom_plan
+SET enable_hashjoin = off
+SET enable_nestloop = off
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET enable_sort = off
+SET jit = off
+AS $function$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT m.tenant_id, m.memory_id, coalesce(l.attempts, 0), l.leased_until, l.verdict
+      FROM (
+        SELECT m.tenant_id, m.memory_id, m.scope_id, m.content_hash
+          FROM memories AS m
+         WHERE (m.tenant_id, m.memory_id) > (after_tenant, after_memory)
+           AND (tenant IS NULL OR m.tenant_id = tenant)
+         ORDER BY m.tenant_id, m.memory_id
+         LIMIT reach
+      ) AS m
+      LEFT JOIN embedding_leases AS l
+        ON l.tenant_id = m.tenant_id AND l.memory_id = m.memory_id AND l.model_id = model_number
+       AND l.content_hash = m.content_hash AND l.text_version = version
+       AND (l.tenant_id, l.memory_id) > (after_tenant, after_memory)
+     WHERE (scopes IS NULL OR m.scope_id = ANY (scopes))
+       AND NOT EXISTS (
+            SELECT FROM embeddings AS e
+             WHERE e.tenant_id = m.tenant_id AND e.memory_id = m.memory_id AND e.model_id = model_number
+               AND e.content_hash = m.content_hash AND e.text_version = version
+               AND (e.tenant_id, e.memory_id) > (after_tenant, after_memory))
+       AND (NOT free_only OR l.memory_id IS NULL OR (l.verdict IS NULL AND l.leased_until <= now()))
+     ORDER BY m.tenant_id, m.memory_id
+     LIMIT at_most;
+END
+$function$;
+
 -- prepare_load: makes the scopes of a bulk load and hands out the keys of its new rows. memory_id is NULL for a
 -- record_id that the tenant holds already, wherever it lies: such a record goes through remember.
 CREATE FUNCTION {schema}.prepare_load(paths jsonb, ordinals integer[], record_ids text[])
@@ -1013,6 +1093,33 @@ BEGIN
            ) THEN 2 ELSE 0 END
       INTO ids, bound;
 END
+$function$;
+
+-- scope_path: the kinds and ids of a level's path, root first.
+CREATE FUNCTION {schema}.scope_path(tenant text, level bigint, OUT kinds text[], OUT level_ids text[])
+LANGUAGE sql STABLE PARALLEL SAFE
+AS $function$
+    WITH RECURSIVE walk AS (
+        SELECT s.parent_id, s.kind, s.level_id, s.depth
+          FROM {schema}.scopes AS s
+         WHERE s.tenant_id = tenant AND s.scope_id = level
+        UNION ALL
+        SELECT s.parent_id, s.kind, s.level_id, s.depth
+          FROM walk JOIN {schema}.scopes AS s ON s.tenant_id = tenant AND s.scope_id = walk.parent_id
+    )
+    SELECT array_agg(walk.kind ORDER BY walk.depth), array_agg(walk.level_id ORDER BY walk.depth) FROM walk
+$function$;
+
+-- scopes_below: a scope and all below it, for what keeps the store in order; no reader may see through it.
+CREATE FUNCTION {schema}.scopes_below(tenant text, kinds text[], level_ids text[]) RETURNS SETOF bigint
+LANGUAGE sql STABLE PARALLEL SAFE
+AS $function$
+    WITH RECURSIVE below AS (
+        SELECT l.scope_id FROM {schema}.lineage(tenant, kinds, level_ids) AS l WHERE l.distance = 0
+        UNION ALL
+        SELECT s.scope_id FROM below JOIN {schema}.scopes AS s ON s.tenant_id = tenant AND s.parent_id = below.scope_id
+    )
+    SELECT below.scope_id FROM below
 $function$;
 
 -- search: everything plausible that is visible at a scope for one cue, vector and conversation, with what was
