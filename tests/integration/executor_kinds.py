@@ -156,9 +156,11 @@ POOLED = [
     *OWN,
     Pooled("asyncpg-pool", asyncpg_pool),
     Pooled("psycopg-pool", psycopg_pool(autocommit=False)),
-    Pooled("psycopg-pool-autocommit", psycopg_pool(autocommit=True)),
     Pooled("engine-asyncpg", engine("asyncpg")),
     Pooled("engine-psycopg", engine("psycopg")),
+]
+AUTOCOMMIT = [
+    Pooled("psycopg-pool-autocommit", psycopg_pool(autocommit=True)),
     Pooled("engine-asyncpg-autocommit", engine("asyncpg", isolation_level="AUTOCOMMIT")),
     Pooled("engine-psycopg-autocommit", engine("psycopg", isolation_level="AUTOCOMMIT")),
 ]

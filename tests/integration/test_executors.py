@@ -21,11 +21,20 @@ from symfonic_pg.postgres.executors.pooled import RETRIES
 from symfonic_pg.postgres.migrations import head_revision
 from symfonic_pg.postgres.statements import Statement
 from tests.conftest import create_database, drop_database
-from tests.integration.executor_kinds import BORROWED, OWN, POOLED, Borrowed, Pooled, engine_for, running
+from tests.integration.executor_kinds import (
+    AUTOCOMMIT,
+    BORROWED,
+    OWN,
+    POOLED,
+    Borrowed,
+    Pooled,
+    engine_for,
+    running,
+)
 
 ROOT = Path(__file__).parents[2]
-EVERY = pytest.mark.parametrize("kind", [*POOLED, *BORROWED], ids=str)
-EVERY_POOL = pytest.mark.parametrize("kind", POOLED, ids=str)
+EVERY = pytest.mark.parametrize("kind", [*POOLED, *AUTOCOMMIT, *BORROWED], ids=str)
+EVERY_POOL = pytest.mark.parametrize("kind", [*POOLED, *AUTOCOMMIT], ids=str)
 EVERY_LOAN = pytest.mark.parametrize("kind", BORROWED, ids=str)
 
 TYPES = {

@@ -101,7 +101,9 @@ class AsyncpgDriver:
 
     async def settle(self, connection: Connection, after: BaseException) -> None:
         # Waits for a cancelled statement before it does anything.
-        await connection.reset()
+        await self.ping(connection)
+        if connection.is_in_transaction():
+            raise asyncpg.InterfaceError("the transaction could not be rolled back")
 
     def drop(self, connection: Connection) -> None:
         connection.terminate()

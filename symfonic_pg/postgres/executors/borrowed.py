@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from symfonic_pg.postgres.executors.base import ConnectionT, CopyTarget, Driver, Executor, Rows
 from symfonic_pg.postgres.executors.blocks import bounded
-from symfonic_pg.postgres.executors.deadlines import within
+from symfonic_pg.postgres.executors.deadlines import checked_timeout, within
 from symfonic_pg.postgres.executors.failures import translated
 from symfonic_pg.postgres.statements import Statement
 
@@ -31,7 +31,7 @@ class BorrowedExecutor(Generic[ConnectionT]):
     def __init__(self, driver: Driver[ConnectionT], connection: ConnectionT, *, timeout: float) -> None:
         self._driver = driver
         self._connection = connection
-        self._timeout = timeout
+        self._timeout = checked_timeout(timeout)
         self._turn = _turn_of(connection)
 
     async def fetch(self, statement: Statement) -> Rows:

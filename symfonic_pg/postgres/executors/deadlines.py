@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Coroutine, Generator
 from typing import Any, Generic, TypeVar
+
+from symfonic_pg.memory.errors import MemoryContractError
 
 ResultT = TypeVar("ResultT")
 
 # How long, in seconds, an interrupted operation may take to leave its connection clean.
 GRACE = 0.5
+
+
+def checked_timeout(seconds: float) -> float:
+    """The same number, which has to be positive and finite; MemoryContractError otherwise."""
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < math.inf:
+        rule = "a positive, finite number of seconds"
+        raise MemoryContractError(
+            f"timeout must be {rule}, got {seconds!r}", field="timeout", rule=rule, got=seconds
+        )
+    return seconds
 
 
 async def within(seconds: float, operation: Coroutine[Any, Any, ResultT], *, grace: float = GRACE) -> ResultT:

@@ -40,7 +40,7 @@ def as_error(failure: Failure) -> SymfonicError | None:
     """The error that stands for a failure; None for one that is a bug (of a statement, or of its caller)."""
     state, message = failure.sqlstate, failure.message
     if state is None:
-        return MemoryUnavailable(f"the database cannot be reached: {message}")
+        return MemoryUnavailable(f"the database cannot be asked: {message}")
     if state == CONTRACT:
         return MemoryContractError(message)
     if state in _OTHER_SCHEMA:
@@ -57,14 +57,21 @@ def as_error(failure: Failure) -> SymfonicError | None:
 def schema_mismatch(found: str | None, *, reason: str) -> SchemaMismatch:
     """The error that names the code's revision, the database's as far as it is known, and what to run."""
     expected = head_revision()
-    stands = (
-        f"the database stands at revision {found}" if found else "the database's revision is older or none"
-    )
-    return SchemaMismatch(
-        f"this code needs the schema at revision {expected}, {stands} ({reason}): run `symfonic-pg migrate`",
-        expected=expected,
-        found=found,
-    )
+    if found == expected:
+        message = f"something of revision {expected} is missing ({reason}): run `symfonic-pg doctor`"
+    else:
+        stands = f"at revision {found}" if found else "at an older one or none"
+        message = (
+            f"this code needs the schema at revision {expected}, the database stands {stands} ({reason}):"
+            " run `symfonic-pg migrate`"
+        )
+    return SchemaMismatch(message, expected=expected, found=found)
+
+
+def _too_late(error: TimeoutError, timeout: float) -> str:
+    # A pool notes on the cancellation what the call was waiting for.
+    notes = "; ".join(getattr(error.__cause__, "__notes__", []))
+    return f"the database gave no answer within {timeout:g} s" + (f" ({notes})" if notes else "")
 
 
 @contextmanager
@@ -86,7 +93,7 @@ def translated(driver: Driver[Any], timeout: float) -> Iterator[None]:
     except SymfonicError:
         raise
     except TimeoutError as exc:
-        raise MemoryUnavailable(f"the database gave no answer within {timeout:g} s") from exc
+        raise MemoryUnavailable(_too_late(exc, timeout)) from exc
     except Exception as exc:
         failure = driver.failure(exc)
         error = as_error(failure) if failure else None

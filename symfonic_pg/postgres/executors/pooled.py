@@ -12,7 +12,7 @@ from symfonic_pg.memory.errors import SchemaMismatch
 from symfonic_pg.postgres.executors.base import Connections, ConnectionT, CopyTarget, Driver, Executor, Rows
 from symfonic_pg.postgres.executors.blocks import bounded
 from symfonic_pg.postgres.executors.borrowed import InTransaction
-from symfonic_pg.postgres.executors.deadlines import within
+from symfonic_pg.postgres.executors.deadlines import checked_timeout, within
 from symfonic_pg.postgres.executors.failures import COLLISIONS, STALE_PLAN, schema_mismatch, translated
 from symfonic_pg.postgres.statements import Statement, load_statement
 
@@ -38,7 +38,7 @@ class PooledExecutor(Generic[ConnectionT]):
     ) -> None:
         self._driver = driver
         self._pool = pool
-        self._timeout = timeout
+        self._timeout = checked_timeout(timeout)
 
     async def fetch(self, statement: Statement) -> Rows:
         """Run one statement in a transaction of its own; one that lost against another writer runs again.
@@ -49,9 +49,10 @@ class PooledExecutor(Generic[ConnectionT]):
             with translated(self._driver, self._timeout):
                 return await within(self._timeout, self._repeated(statement))
         except SchemaMismatch as exc:
-            raise schema_mismatch(
-                await self._revision(statement.schema), reason=str(exc.__cause__)
-            ) from exc.__cause__
+            found = await self._revision(statement.schema)
+            if found is None:
+                raise
+            raise schema_mismatch(found, reason=self._reason(exc.__cause__)) from exc.__cause__
 
     async def copy(self, target: CopyTarget, chunks: Iterable[bytes]) -> None:
         """Run one COPY in a transaction of its own."""
@@ -98,6 +99,10 @@ class PooledExecutor(Generic[ConnectionT]):
             raise
         await self._pool.release(connection, after=None)
         return result
+
+    def _reason(self, cause: BaseException | None) -> str:
+        failure = self._driver.failure(cause) if isinstance(cause, Exception) else None
+        return failure.message if failure else str(cause)
 
     async def _revision(self, schema: str) -> str | None:
         """The revision of the database's schema, None where there is none or it cannot be read."""

@@ -63,6 +63,7 @@ class ConnectionPool(Generic[ConnectionT]):
         self._connect = connect
         self._keeper = keeper
         self._minimum = minimum
+        self._maximum = maximum
         self._places = asyncio.Semaphore(maximum)
         self._idle: list[tuple[float, ConnectionT]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -72,7 +73,11 @@ class ConnectionPool(Generic[ConnectionT]):
     async def acquire(self) -> ConnectionT:
         """An idle connection that still stands, else a new one; waits while `maximum` are in use."""
         self._check_loop()
-        await self._places.acquire()
+        try:
+            await self._places.acquire()
+        except asyncio.CancelledError as error:
+            error.add_note(f"all {self._maximum} connections of the pool were in use")
+            raise
         try:
             if self._closed:
                 raise MemoryUnavailable("the pool is closed")
