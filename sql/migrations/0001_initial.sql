@@ -295,6 +295,134 @@ BEGIN
 END
 $function$;
 
+-- claim_pending: takes the next memories that need a vector for a holder, until the lease has run out, and
+-- returns them as records. Goes on from a key, in key order, at most `batch` memories and most_looked keys a call.
+-- The first row says how far it has come, NULL at the end; every other row is a memory that is the holder's now.
+-- tenant NULL is everywhere, otherwise the scope and all below it.
+--
+-- No lock outlives the call. Of two workers that find the same memory one waits for the other's statement, then
+-- sees its lease and gets nothing. A memory that was tried before is taken alone: if its text makes a batch fail,
+-- or its worker, no other text suffers again. One that was tried max_attempts times without an answer is set aside.
+CREATE FUNCTION {schema}.claim_pending(
+    tenant text, kinds text[], level_ids text[], model_number smallint, version text,
+    after_tenant text, after_memory bigint, batch integer, holder text, lease interval, max_attempts integer
+) RETURNS TABLE (
+    tenant_id text, memory_id bigint, content_hash text, attempts integer, kinds text[], level_ids text[],
+    record_id text, layer text, text text, salience double precision, kind text, created_at timestamptz,
+    updated_at timestamptz, access_count bigint, last_accessed_at timestamptz, valid_from timestamptz,
+    valid_until timestamptz, expires_at timestamptz, language text, metadata text
+)
+LANGUAGE plpgsql VOLATILE
+SET search_path = {schema}
+AS $function$
+#variable_conflict use_column
+DECLARE
+    most_looked CONSTANT integer := 50000;
+    widest CONSTANT integer := 10000;
+    levels CONSTANT bigint[] := CASE WHEN tenant IS NOT NULL
+        THEN ARRAY(SELECT below.id FROM scopes_below(tenant, claim_pending.kinds, claim_pending.level_ids) AS below(id)) END;
+    looked integer := 0;
+    reach integer := batch;
+    taken integer;
+    tenants text[];
+    memories_found bigint[];
+    tried integer[];
+BEGIN
+    LOOP
+        SELECT coalesce(array_agg(p.tenant_id), '{}'), array_agg(p.memory_id), array_agg(p.attempts)
+          INTO tenants, memories_found, tried
+          FROM pending_window(tenant, levels, model_number, version, after_tenant, after_memory, reach, batch, true) AS p;
+        taken := cardinality(tenants);
+        IF tried[1] > 0 THEN
+            taken := 1;
+        ELSIF taken > 0 THEN
+            SELECT coalesce(min(t.place) - 1, taken) INTO taken
+              FROM unnest(tried) WITH ORDINALITY AS t(attempts, place)
+             WHERE t.attempts > 0;
+        END IF;
+        IF taken > 0 AND (taken < cardinality(tenants) OR taken = batch) THEN
+            after_tenant := tenants[taken];
+            after_memory := memories_found[taken];
+        ELSE
+            SELECT m.tenant_id, m.memory_id INTO after_tenant, after_memory
+              FROM memories AS m
+             WHERE (m.tenant_id, m.memory_id) > (after_tenant, after_memory)
+               AND (tenant IS NULL OR m.tenant_id = tenant)
+             ORDER BY m.tenant_id, m.memory_id
+            OFFSET reach - 1 LIMIT 1;
+        END IF;
+        looked := looked + reach;
+        EXIT WHEN taken > 0 OR after_tenant IS NULL OR looked >= most_looked;
+        -- the fewer there are the wider it looks
+        reach := least(4 * reach, widest);
+    END LOOP;
+
+    RETURN QUERY SELECT after_tenant, after_memory, NULL, NULL::integer, NULL::text[], NULL::text[], NULL, NULL, NULL,
+                        NULL::double precision, NULL, NULL::timestamptz, NULL::timestamptz, NULL::bigint,
+                        NULL::timestamptz, NULL::timestamptz, NULL::timestamptz, NULL::timestamptz, NULL, NULL;
+    IF taken = 1 AND tried[1] >= max_attempts THEN
+        UPDATE embedding_leases AS l
+           SET verdict = 'failed', error = coalesce(l.error, 'every worker that took it ended before it was done')
+         WHERE l.tenant_id = tenants[1] AND l.memory_id = memories_found[1] AND l.model_id = model_number
+           AND l.verdict IS NULL AND l.leased_until <= now();
+        RETURN;
+    END IF;
+
+    RETURN QUERY
+    WITH mine AS (
+        INSERT INTO embedding_leases AS l (
+            tenant_id, memory_id, model_id, content_hash, text_version, holder, leased_at, leased_until, attempts)
+        SELECT m.tenant_id, m.memory_id, model_number, m.content_hash, version, holder, now(), now() + lease, t.attempts + 1
+          FROM unnest(tenants[:taken], memories_found[:taken], tried[:taken]) AS t(tenant_id, memory_id, attempts)
+          JOIN memories AS m ON m.tenant_id = t.tenant_id AND m.memory_id = t.memory_id
+         ORDER BY m.tenant_id, m.memory_id
+            ON CONFLICT (tenant_id, memory_id, model_id) DO UPDATE SET
+                content_hash = excluded.content_hash, text_version = excluded.text_version,
+                holder = excluded.holder, leased_at = excluded.leased_at, leased_until = excluded.leased_until,
+                attempts = excluded.attempts, verdict = NULL,
+                error = CASE WHEN excluded.attempts > 1 THEN l.error END
+            WHERE (l.content_hash, l.text_version) IS DISTINCT FROM (excluded.content_hash, excluded.text_version)
+               OR (l.verdict IS NULL AND l.leased_until <= now())
+        RETURNING l.tenant_id, l.memory_id, l.attempts
+    )
+    SELECT m.tenant_id, m.memory_id, encode(m.content_hash, 'hex'), mine.attempts, path.kinds, path.level_ids,
+           m.record_id, m.layer, m.text, m.salience, m.kind, m.created_at, m.updated_at, m.access_count,
+           m.last_accessed_at, m.valid_from, m.valid_until, m.expires_at, m.language, m.metadata::text
+      FROM mine
+      JOIN memories AS m ON m.tenant_id = mine.tenant_id AND m.memory_id = mine.memory_id
+     CROSS JOIN LATERAL scope_path(m.tenant_id, m.scope_id) AS path
+     ORDER BY m.tenant_id, m.memory_id;
+END
+$function$;
+
+-- count_pending: how many memories after a key need a vector, among the next 50,000 keys: those that are yet to
+-- be embedded, those that failed too often, and those that the model has no vector for. Also the key where the
+-- count goes on, NULL at the end. tenant NULL is everywhere, otherwise the scope and all below it.
+CREATE FUNCTION {schema}.count_pending(
+    tenant text, kinds text[], level_ids text[], model_number smallint, version text,
+    INOUT after_tenant text, INOUT after_memory bigint, OUT waiting bigint, OUT failed bigint, OUT empty bigint
+)
+LANGUAGE plpgsql STABLE
+SET search_path = {schema}
+AS $function$
+DECLARE
+    reach CONSTANT integer := 50000;
+    levels CONSTANT bigint[] := CASE WHEN tenant IS NOT NULL
+        THEN ARRAY(SELECT below.id FROM scopes_below(tenant, kinds, level_ids) AS below(id)) END;
+BEGIN
+    SELECT count(*) FILTER (WHERE p.verdict IS NULL), count(*) FILTER (WHERE p.verdict = 'failed'),
+           count(*) FILTER (WHERE p.verdict = 'empty')
+      INTO waiting, failed, empty
+      FROM pending_window(tenant, levels, model_number, version, after_tenant, after_memory, reach, reach, false) AS p;
+    SELECT m.tenant_id, m.memory_id INTO after_tenant, after_memory
+      FROM memories AS m
+     WHERE (m.tenant_id, m.memory_id) > (after_tenant, after_memory)
+       AND (tenant IS NULL OR m.tenant_id = tenant)
+     ORDER BY m.tenant_id, m.memory_id
+    OFFSET reach - 1 LIMIT 1;
+END
+$function$;
+
 -- count_vectors: how many vectors of a model a level holds in some layers, counted no further than at_most.
 CREATE FUNCTION {schema}.count_vectors(
     tenant text, level bigint, wanted_layers text[], model_number smallint, at_most integer
@@ -360,70 +488,6 @@ AS $function$
            WITH ORDINALITY AS path(tenant, kinds, level_ids, ordinal)
       LEFT JOIN LATERAL {schema}.lineage(path.tenant, path.kinds, path.level_ids) AS l ON l.distance = 0
 $function$;
-
--- follow_memories: keeps what is derived from memories in step with them, whoever writes: the postings, the
--- level and layer that a vector carries, and the languages spoken at a level. A changed text drops its vectors.
--- A statement trigger with transition tables: one set-based write a batch, COPY included.
--- The transition tables have no statistics; without these settings a small one may cost a scan of all postings.
-CREATE FUNCTION {schema}.follow_memories() RETURNS trigger
-LANGUAGE plpgsql
-SET search_path = {schema}, {vectors}, pg_temp
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET enable_seqscan = off
-AS $function$
-BEGIN
-    IF TG_OP = 'UPDATE' THEN
-        DELETE FROM embeddings AS e
-         USING old_rows AS o JOIN new_rows AS n ON n.tenant_id = o.tenant_id AND n.memory_id = o.memory_id
-         WHERE e.tenant_id = o.tenant_id AND e.memory_id = o.memory_id AND n.content_hash <> o.content_hash;
-        UPDATE embeddings AS e SET scope_id = n.scope_id, layer = n.layer
-          FROM new_rows AS n
-         WHERE e.tenant_id = n.tenant_id AND e.memory_id = n.memory_id
-           AND (e.scope_id, e.layer) IS DISTINCT FROM (n.scope_id, n.layer);
-        DELETE FROM postings AS p
-         USING old_rows AS o
-          JOIN new_rows AS n ON n.tenant_id = o.tenant_id AND n.memory_id = o.memory_id
-         CROSS JOIN unnest(o.terms) AS held(term)
-         WHERE p.tenant_id = o.tenant_id AND p.scope_id = o.scope_id AND p.term = held.term
-           AND p.memory_id = o.memory_id
-           AND (o.scope_id, o.terms, o.term_counts) IS DISTINCT FROM (n.scope_id, n.terms, n.term_counts);
-        INSERT INTO postings (tenant_id, scope_id, term, memory_id, term_count, term_total)
-        SELECT n.tenant_id, n.scope_id, held.term, n.memory_id, held.n, n.term_total
-          FROM old_rows AS o
-          JOIN new_rows AS n ON n.tenant_id = o.tenant_id AND n.memory_id = o.memory_id
-         CROSS JOIN unnest(n.terms, n.term_counts) AS held(term, n)
-         WHERE (o.scope_id, o.terms, o.term_counts) IS DISTINCT FROM (n.scope_id, n.terms, n.term_counts);
-    ELSIF TG_OP = 'DELETE' THEN
-        DELETE FROM postings AS p
-         USING old_rows AS o CROSS JOIN unnest(o.terms) AS held(term)
-         WHERE p.tenant_id = o.tenant_id AND p.scope_id = o.scope_id AND p.term = held.term
-           AND p.memory_id = o.memory_id;
-        RETURN NULL;
-    ELSE
-        -- in key order: neighbouring index entries are written together
-        INSERT INTO postings (tenant_id, scope_id, term, memory_id, term_count, term_total)
-        SELECT n.tenant_id, n.scope_id, held.term, n.memory_id, held.n, n.term_total
-          FROM new_rows AS n CROSS JOIN unnest(n.terms, n.term_counts) AS held(term, n)
-         ORDER BY n.tenant_id, n.scope_id, held.term, n.memory_id;
-    END IF;
-
-    UPDATE scopes AS s SET languages = ARRAY(SELECT unnest(s.languages) UNION SELECT unnest(spoken.languages) ORDER BY 1)
-      FROM (SELECT n.tenant_id, n.scope_id, array_agg(DISTINCT n.language) AS languages
-              FROM new_rows AS n WHERE n.language IS NOT NULL GROUP BY n.tenant_id, n.scope_id) AS spoken
-     WHERE s.tenant_id = spoken.tenant_id AND s.scope_id = spoken.scope_id
-       AND NOT s.languages @> spoken.languages;
-    RETURN NULL;
-END
-$function$;
-
-CREATE TRIGGER memories_inserted AFTER INSERT ON {schema}.memories
-    REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION {schema}.follow_memories();
-CREATE TRIGGER memories_updated AFTER UPDATE ON {schema}.memories
-    REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
-    FOR EACH STATEMENT EXECUTE FUNCTION {schema}.follow_memories();
-CREATE TRIGGER memories_deleted AFTER DELETE ON {schema}.memories
-    REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION {schema}.follow_memories();
 
 -- graph_route: the live memories nearest by edges to the memories that a conversation is about, at most fanout
 -- a level, and the distances of all that were reached.
@@ -508,6 +572,79 @@ AS $function$
       FROM (SELECT walk.memory_id, walk.distance FROM walk LIMIT node_limit) AS reached
      GROUP BY reached.memory_id
 $function$;
+
+-- index_memories, reindex_memory, unindex_memories: keep what is derived from memories in step with them, whoever
+-- writes: the postings, the level and layer that a vector carries, and the languages spoken at a level.
+
+-- New memories: one set-based write a statement, COPY included.
+CREATE FUNCTION {schema}.index_memories() RETURNS trigger
+LANGUAGE plpgsql
+SET search_path = {schema}, pg_temp
+AS $function$
+BEGIN
+    -- in key order: neighbouring index entries are written together
+    INSERT INTO postings (tenant_id, scope_id, term, memory_id, term_count, term_total)
+    SELECT n.tenant_id, n.scope_id, held.term, n.memory_id, held.n, n.term_total
+      FROM new_rows AS n CROSS JOIN unnest(n.terms, n.term_counts) AS held(term, n)
+     ORDER BY n.tenant_id, n.scope_id, held.term, n.memory_id;
+    PERFORM note_language(spoken.tenant_id, spoken.scope_id, spoken.language)
+       FROM (SELECT DISTINCT n.tenant_id, n.scope_id, n.language
+               FROM new_rows AS n WHERE n.language IS NOT NULL ORDER BY 1, 2, 3) AS spoken;
+    RETURN NULL;
+END
+$function$;
+
+-- One memory that changed in what others hold of it. A changed text drops its vectors.
+CREATE FUNCTION {schema}.reindex_memory() RETURNS trigger
+LANGUAGE plpgsql
+SET search_path = {schema}, {vectors}, pg_temp
+AS $function$
+BEGIN
+    IF NEW.content_hash <> OLD.content_hash THEN
+        DELETE FROM embeddings AS e WHERE e.tenant_id = NEW.tenant_id AND e.memory_id = NEW.memory_id;
+    ELSIF (NEW.scope_id, NEW.layer) IS DISTINCT FROM (OLD.scope_id, OLD.layer) THEN
+        UPDATE embeddings AS e SET scope_id = NEW.scope_id, layer = NEW.layer
+         WHERE e.tenant_id = NEW.tenant_id AND e.memory_id = NEW.memory_id;
+    END IF;
+    DELETE FROM postings AS p
+     WHERE p.tenant_id = OLD.tenant_id AND p.scope_id = OLD.scope_id AND p.term = ANY (OLD.terms)
+       AND p.memory_id = OLD.memory_id;
+    INSERT INTO postings (tenant_id, scope_id, term, memory_id, term_count, term_total)
+    SELECT NEW.tenant_id, NEW.scope_id, held.term, NEW.memory_id, held.n, NEW.term_total
+      FROM unnest(NEW.terms, NEW.term_counts) AS held(term, n);
+    IF NEW.language IS NOT NULL THEN
+        PERFORM note_language(NEW.tenant_id, NEW.scope_id, NEW.language);
+    END IF;
+    RETURN NULL;
+END
+$function$;
+
+-- Deleted memories. The table of old rows has no statistics when the plan is made and kept: whatever number came
+-- first, later ones must find the postings by index.
+CREATE FUNCTION {schema}.unindex_memories() RETURNS trigger
+LANGUAGE plpgsql
+SET search_path = {schema}, pg_temp
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET enable_seqscan = off
+AS $function$
+BEGIN
+    DELETE FROM postings AS p
+     USING old_rows AS o CROSS JOIN unnest(o.terms) AS held(term)
+     WHERE p.tenant_id = o.tenant_id AND p.scope_id = o.scope_id AND p.term = held.term
+       AND p.memory_id = o.memory_id;
+    RETURN NULL;
+END
+$function$;
+
+CREATE TRIGGER memories_inserted AFTER INSERT ON {schema}.memories
+    REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION {schema}.index_memories();
+CREATE TRIGGER memories_updated AFTER UPDATE ON {schema}.memories
+    FOR EACH ROW WHEN ((OLD.scope_id, OLD.layer, OLD.language, OLD.content_hash, OLD.terms, OLD.term_counts)
+        IS DISTINCT FROM (NEW.scope_id, NEW.layer, NEW.language, NEW.content_hash, NEW.terms, NEW.term_counts))
+    EXECUTE FUNCTION {schema}.reindex_memory();
+CREATE TRIGGER memories_deleted AFTER DELETE ON {schema}.memories
+    REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION {schema}.unindex_memories();
 
 -- is_live: whether a memory is valid and not expired at a moment (valid_from <= moment < valid_until).
 CREATE FUNCTION {schema}.is_live(
@@ -743,6 +880,18 @@ BEGIN
          WHERE m.tenant_id = tenant AND m.memory_id = ANY (moving);
     END IF;
     RETURN cardinality(moving);
+END
+$function$;
+
+-- note_language: remembers that a level holds a record in a text search configuration other than the store's.
+-- The row of the scope is locked only when the language is new there.
+CREATE FUNCTION {schema}.note_language(tenant text, level bigint, spoken text) RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path = {schema}, pg_temp
+AS $function$
+BEGIN
+    UPDATE scopes AS s SET languages = array_append(s.languages, spoken)
+     WHERE s.tenant_id = tenant AND s.scope_id = level AND NOT spoken = ANY (s.languages);
 END
 $function$;
 
@@ -1319,6 +1468,61 @@ AS $function$
           JOIN {schema}.usage AS u ON u.tenant_id = tenant AND u.memory_id = memory AND u.scope_id = at.scope_id
       ) AS uses ON true
      WHERE m.tenant_id = tenant AND m.memory_id = memory AND m.scope_id = ANY (scopes)
+$function$;
+
+-- store_vectors: writes what a model made of a holder's memories, each only if its text is still the one that was
+-- embedded, and gives their leases back. vectors is parallel to the memories, NULL where the model has none for a
+-- text: that is remembered, and an older vector of it goes. Counts those written, those without a vector, and those
+-- that were changed or deleted meanwhile, which stand as pending again.
+-- A memory that somebody is writing at this moment counts as changed: nothing here waits for another's transaction,
+-- and the share lock keeps the text as it is until the vector is in.
+CREATE FUNCTION {schema}.store_vectors(
+    model_number smallint, version text, holder text,
+    tenants text[], memory_ids bigint[], hashes text[], vectors text[],
+    OUT stored integer, OUT empty integer, OUT changed integer
+)
+LANGUAGE plpgsql VOLATILE
+SET search_path = {schema}, {vectors}
+AS $function$
+DECLARE
+    places CONSTANT integer[] := ARRAY(
+        SELECT given.place
+          FROM unnest(tenants, memory_ids, hashes) WITH ORDINALITY AS given(tenant_id, memory_id, hash, place)
+          JOIN memories AS m ON m.tenant_id = given.tenant_id AND m.memory_id = given.memory_id
+         WHERE m.content_hash = decode(given.hash, 'hex')
+         ORDER BY m.tenant_id, m.memory_id
+           FOR SHARE OF m SKIP LOCKED);
+BEGIN
+    INSERT INTO embeddings AS e (
+        tenant_id, memory_id, model_id, scope_id, layer, embedding, content_hash, text_version)
+    SELECT m.tenant_id, m.memory_id, model_number, m.scope_id, m.layer, vectors[same.place]::halfvec,
+           m.content_hash, version
+      FROM unnest(places) AS same(place)
+      JOIN memories AS m ON m.tenant_id = tenants[same.place] AND m.memory_id = memory_ids[same.place]
+     WHERE vectors[same.place] IS NOT NULL
+     ORDER BY m.tenant_id, m.memory_id
+        ON CONFLICT (tenant_id, memory_id, model_id) DO UPDATE SET
+            embedding = excluded.embedding, content_hash = excluded.content_hash,
+            text_version = excluded.text_version;
+    GET DIAGNOSTICS stored = ROW_COUNT;
+
+    DELETE FROM embeddings AS e
+     USING unnest(places) AS same(place)
+     WHERE vectors[same.place] IS NULL AND e.tenant_id = tenants[same.place]
+       AND e.memory_id = memory_ids[same.place] AND e.model_id = model_number;
+    UPDATE embedding_leases AS l SET verdict = 'empty', error = NULL
+      FROM unnest(places) AS same(place)
+     WHERE vectors[same.place] IS NULL AND l.tenant_id = tenants[same.place]
+       AND l.memory_id = memory_ids[same.place] AND l.model_id = model_number AND l.holder = store_vectors.holder;
+
+    DELETE FROM embedding_leases AS l
+     USING unnest(tenants, memory_ids) AS given(tenant_id, memory_id)
+     WHERE l.tenant_id = given.tenant_id AND l.memory_id = given.memory_id AND l.model_id = model_number
+       AND l.holder = store_vectors.holder AND l.verdict IS NULL;
+
+    empty := cardinality(places) - stored;
+    changed := cardinality(tenants) - cardinality(places);
+END
 $function$;
 
 -- term_weight: what one occurring term adds to lex: share * f / (f + k1 (1 - b + b L / L_avg)), k1 = 0.6, b = 0.75.
