@@ -1,4 +1,4 @@
--- The tables of symfonic_pg as they stand today; the functions beside them are in functions/.
+-- The tables of symfonic_pg as they stand today; the functions are in functions/, the views in views/.
 -- {schema} is the schema of the store, {vectors} the schema that holds pgvector's types.
 --
 -- tenant_id is the text form of a scope's root level and leads every primary and foreign key, so that
@@ -23,6 +23,9 @@ CREATE TABLE {schema}.scopes (
         REFERENCES {schema}.scopes (tenant_id, scope_id) ON DELETE CASCADE,
     CONSTRAINT scopes_root CHECK ((parent_id IS NULL) = (depth = 1))
 );
+
+-- The tenants, for who looks around: one entry each, whatever the number of levels below them.
+CREATE INDEX scopes_tenants ON {schema}.scopes (tenant_id) WHERE parent_id IS NULL;
 
 CREATE TABLE {schema}.memories (
     tenant_id        text COLLATE "C" NOT NULL,

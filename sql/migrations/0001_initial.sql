@@ -1,8 +1,8 @@
--- The initial schema: tables, indexes, functions and triggers. Frozen: later changes are later files.
+-- The initial schema: tables, indexes, functions, triggers and views. Frozen: later changes are later files.
 -- The functions are checked when they are first called, not here: they may name each other in any order.
 SET LOCAL check_function_bodies = off;
 
--- The tables of symfonic_pg as they stand today; the functions beside them are in functions/.
+-- The tables of symfonic_pg as they stand today; the functions are in functions/, the views in views/.
 -- {schema} is the schema of the store, {vectors} the schema that holds pgvector's types.
 --
 -- tenant_id is the text form of a scope's root level and leads every primary and foreign key, so that
@@ -27,6 +27,9 @@ CREATE TABLE {schema}.scopes (
         REFERENCES {schema}.scopes (tenant_id, scope_id) ON DELETE CASCADE,
     CONSTRAINT scopes_root CHECK ((parent_id IS NULL) = (depth = 1))
 );
+
+-- The tenants, for who looks around: one entry each, whatever the number of levels below them.
+CREATE INDEX scopes_tenants ON {schema}.scopes (tenant_id) WHERE parent_id IS NULL;
 
 CREATE TABLE {schema}.memories (
     tenant_id        text COLLATE "C" NOT NULL,
@@ -307,91 +310,56 @@ CREATE FUNCTION {schema}.claim_pending(
     tenant text, kinds text[], level_ids text[], model_number smallint, version text,
     after_tenant text, after_memory bigint, batch integer, holder text, lease interval, max_attempts integer
 ) RETURNS TABLE (
-    tenant_id text, memory_id bigint, content_hash text, attempts integer, kinds text[], level_ids text[],
+    tenant_id text, memory_id bigint, content_hash text, attempts integer, scope_kinds text[], scope_ids text[],
     record_id text, layer text, text text, salience double precision, kind text, created_at timestamptz,
     updated_at timestamptz, access_count bigint, last_accessed_at timestamptz, valid_from timestamptz,
     valid_until timestamptz, expires_at timestamptz, language text, metadata text
 )
 LANGUAGE plpgsql VOLATILE
-SET search_path = {schema}
+SET search_path = {schema}, pg_temp
+-- plans are made for the very keys; a range of them is read from its index and nowhere else
+SET plan_cache_mode = force_custom_plan
+SET enable_seqscan = off
+SET enable_bitmapscan = off
 AS $function$
 #variable_conflict use_column
 DECLARE
     most_looked CONSTANT integer := 50000;
     widest CONSTANT integer := 10000;
     levels CONSTANT bigint[] := CASE WHEN tenant IS NOT NULL
-        THEN ARRAY(SELECT below.id FROM scopes_below(tenant, claim_pending.kinds, claim_pending.level_ids) AS below(id)) END;
+        THEN ARRAY(SELECT below.id FROM scopes_below(tenant, kinds, level_ids) AS below(id)) END;
     looked integer := 0;
     reach integer := batch;
-    taken integer;
-    tenants text[];
-    memories_found bigint[];
+    taken integer := 0;
+    window_to record;
+    tenants text[] := '{}';
+    found_ids bigint[];
     tried integer[];
 BEGIN
     LOOP
-        SELECT coalesce(array_agg(p.tenant_id), '{}'), array_agg(p.memory_id), array_agg(p.attempts)
-          INTO tenants, memories_found, tried
-          FROM pending_window(tenant, levels, model_number, version, after_tenant, after_memory, reach, batch, true) AS p;
-        taken := cardinality(tenants);
-        IF tried[1] > 0 THEN
-            taken := 1;
-        ELSIF taken > 0 THEN
-            SELECT coalesce(min(t.place) - 1, taken) INTO taken
-              FROM unnest(tried) WITH ORDINALITY AS t(attempts, place)
-             WHERE t.attempts > 0;
-        END IF;
-        IF taken > 0 AND (taken < cardinality(tenants) OR taken = batch) THEN
-            after_tenant := tenants[taken];
-            after_memory := memories_found[taken];
-        ELSE
-            SELECT m.tenant_id, m.memory_id INTO after_tenant, after_memory
-              FROM memories AS m
-             WHERE (m.tenant_id, m.memory_id) > (after_tenant, after_memory)
-               AND (tenant IS NULL OR m.tenant_id = tenant)
-             ORDER BY m.tenant_id, m.memory_id
-            OFFSET reach - 1 LIMIT 1;
-        END IF;
+        SELECT * INTO window_to FROM window_end(tenant, after_tenant, after_memory, reach);
+        EXIT WHEN window_to.end_tenant IS NULL;
+        SELECT coalesce(array_agg(p.tenant_id), '{}'), array_agg(p.memory_id), array_agg(coalesce(p.attempts, 0))
+          INTO tenants, found_ids, tried
+          FROM (
+            SELECT u.tenant_id, u.memory_id, l.attempts
+              FROM unembedded(levels, model_number, version, after_tenant, after_memory,
+                              window_to.end_tenant, window_to.end_memory) AS u
+              LEFT JOIN embedding_leases AS l
+                ON l.tenant_id = u.tenant_id AND l.memory_id = u.memory_id AND l.model_id = model_number
+               AND l.content_hash = u.content_hash AND l.text_version = version
+             WHERE l.memory_id IS NULL OR (l.verdict IS NULL AND l.leased_until <= now())
+             ORDER BY u.tenant_id, u.memory_id
+             LIMIT batch
+          ) AS p;
+        taken := least(cardinality(tenants), greatest(1, array_position(tried > 0)));
+        after_tenant := window_to.end_tenant;
+        after_memory := window_to.end_memory;
         looked := looked + reach;
-        EXIT WHEN taken > 0 OR after_tenant IS NULL OR looked >= most_looked;
+        EXIT WHEN taken > 0 OR window_to.is_last OR looked >= most_looked;
         -- the fewer there are the wider it looks
         reach := least(4 * reach, widest);
     END LOOP;
-
-    RETURN QUERY SELECT after_tenant, after_memory, NULL, NULL::integer, NULL::text[], NULL::text[], NULL, NULL, NULL,
-                        NULL::double precision, NULL, NULL::timestamptz, NULL::timestamptz, NULL::bigint,
-                        NULL::timestamptz, NULL::timestamptz, NULL::timestamptz, NULL::timestamptz, NULL, NULL;
-    IF taken = 1 AND tried[1] >= max_attempts THEN
-        UPDATE embedding_leases AS l
-           SET verdict = 'failed', error = coalesce(l.error, 'every worker that took it ended before it was done')
-         WHERE l.tenant_id = tenants[1] AND l.memory_id = memories_found[1] AND l.model_id = model_number
-           AND l.verdict IS NULL AND l.leased_until <= now();
-        RETURN;
-    END IF;
-
-    RETURN QUERY
-    WITH mine AS (
-        INSERT INTO embedding_leases AS l (
-            tenant_id, memory_id, model_id, content_hash, text_version, holder, leased_at, leased_until, attempts)
-        SELECT m.tenant_id, m.memory_id, model_number, m.content_hash, version, holder, now(), now() + lease, t.attempts + 1
-          FROM unnest(tenants[:taken], memories_found[:taken], tried[:taken]) AS t(tenant_id, memory_id, attempts)
-          JOIN memories AS m ON m.tenant_id = t.tenant_id AND m.memory_id = t.memory_id
-         ORDER BY m.tenant_id, m.memory_id
-            ON CONFLICT (tenant_id, memory_id, model_id) DO UPDATE SET
-                content_hash = excluded.content_hash, text_version = excluded.text_version,
-                holder = excluded.holder, leased_at = excluded.leased_at, leased_until = excluded.leased_until,
-                attempts = excluded.attempts, verdict = NULL,
-                error = CASE WHEN excluded.attempts > 1 THEN l.error END
-            WHERE (l.content_hash, l.text_version) IS DISTINCT FROM (excluded.content_hash, excluded.text_version)
-               OR (l.verdict IS NULL AND l.leased_until <= now())
-        RETURNING l.tenant_id, l.memory_id, l.attempts
-    )
-    SELECT m.tenant_id, m.memory_id, encode(m.content_hash, 'hex'), mine.attempts, path.kinds, path.level_ids,
-           m.record_id, m.layer, m.text, m.salience, m.kind, m.created_at, m.updated_at, m.access_count,
-           m.last_accessed_at, m.valid_from, m.valid_until, m.expires_at, m.language, m.metadata::text
-      FROM mine
-      JOIN memories AS m ON m.tenant_id = mine.tenant_id AND m.memory_id = mine.memory_id
-     CROSS JOIN LATERAL scope_path(m.tenant_id, m.scope_id) AS path
-     ORDER BY m.tenant_id, m.memory_id;
 END
 $function$;
 
@@ -403,7 +371,7 @@ CREATE FUNCTION {schema}.count_pending(
     INOUT after_tenant text, INOUT after_memory bigint, OUT waiting bigint, OUT failed bigint, OUT empty bigint
 )
 LANGUAGE plpgsql STABLE
-SET search_path = {schema}
+SET search_path = {schema}, pg_temp
 AS $function$
 DECLARE
     reach CONSTANT integer := 50000;
@@ -476,6 +444,21 @@ AS $function$
       FROM ROWS FROM (jsonb_to_recordset(paths) AS (tenant text, kinds text[], level_ids text[]))
            WITH ORDINALITY AS path(tenant, kinds, level_ids, ordinal)
      ORDER BY path.ordinal
+$function$;
+
+-- escaped: a kind or an id as it stands in the text form of a scope: %, /, : and control characters become the
+-- upper-case %XX of their UTF-8 bytes.
+CREATE FUNCTION {schema}.escaped(name text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $function$
+    SELECT CASE WHEN name COLLATE "C" !~ '[%/:\u0001-\u001f\u007f-\u009f]' THEN name
+           ELSE (
+               SELECT string_agg(
+                          CASE WHEN c.letter COLLATE "C" !~ '[%/:\u0001-\u001f\u007f-\u009f]' THEN c.letter
+                          ELSE regexp_replace(upper(encode(convert_to(c.letter, 'UTF8'), 'hex')), '(..)', '%\1', 'g')
+                          END, '' ORDER BY c.place)
+                 FROM string_to_table(name, NULL) WITH ORDINALITY AS c(letter, place)
+           ) END
 $function$;
 
 -- find_scopes: the numbers of several scopes, NULL for one that has no row: {"tenant", "kinds", "level_ids"} each.
@@ -660,8 +643,8 @@ $function$;
 -- lexical_route: the live memories of one level with the highest lex, at most fanout of them.
 -- cue_* name what occurs at this level: term, its share (lexical_statistics) and how many memories hold it.
 -- All postings are scored while they are at most scored_limit. Above it the rarest terms are read first, and
--- what they find is completed with the frequent terms by single look-ups; what holds frequent terms alone is
--- left out. The result is still the true top where its last score is more than anything left out could reach.
+-- what they find is completed with the frequent terms from the memories themselves; what holds frequent terms
+-- alone is left out. The result is still the true top where its last score is more than anything left out could reach.
 -- Postings know neither layer nor language; the memory is looked up for them where the answer needs it.
 -- bound: 0 the true top, 2 something that was not scored could belong to it.
 CREATE FUNCTION {schema}.lexical_route(
@@ -727,15 +710,13 @@ BEGIN
             SELECT kept.memory_id, kept.score + coalesce(completed.score, 0) AS score
               FROM kept
               LEFT JOIN LATERAL (
-                SELECT sum(term_weight(cue.share, p.term_count, p.term_total, mean_total)) AS score
-                  FROM unnest(later_languages, later_terms, later_shares) AS cue(language, term, share)
-                  JOIN postings AS p ON p.tenant_id = tenant AND p.scope_id = level AND p.term = cue.term
-                                    AND p.memory_id = kept.memory_id
-                 WHERE one_language OR EXISTS (
-                        SELECT FROM memories AS m
-                         WHERE m.tenant_id = tenant AND m.memory_id = p.memory_id
-                           AND coalesce(m.language, store_language) = cue.language)
-              ) AS completed ON later_terms IS NOT NULL
+                SELECT sum(term_weight(cue.share, m.term_counts[array_position(m.terms, cue.term)],
+                                       m.term_total, mean_total)) AS score
+                  FROM memories AS m
+                 CROSS JOIN unnest(later_languages, later_terms, later_shares) AS cue(language, term, share)
+                 WHERE later_terms IS NOT NULL AND m.tenant_id = tenant AND m.memory_id = kept.memory_id
+                   AND cue.language = coalesce(m.language, store_language)
+              ) AS completed ON true
         ), live AS MATERIALIZED (
             SELECT best.memory_id, best.score
               FROM (SELECT * FROM scored ORDER BY scored.score DESC, scored.memory_id) AS best
@@ -852,11 +833,30 @@ AS $function$
         UNION ALL
         SELECT child.scope_id, child.depth, child.languages
           FROM walk
-          JOIN {schema}.scopes AS child
-            ON child.tenant_id = tenant AND child.parent_id = walk.scope_id
-           AND child.kind = kinds[walk.depth + 1] AND child.level_id = level_ids[walk.depth + 1]
+         CROSS JOIN LATERAL (
+            -- at most one; the limit keeps this a look-up by the whole key, however many scopes a tenant has
+            SELECT next.scope_id, next.depth, next.languages
+              FROM {schema}.scopes AS next
+             WHERE next.tenant_id = tenant AND next.parent_id = walk.scope_id
+               AND next.kind = kinds[walk.depth + 1] AND next.level_id = level_ids[walk.depth + 1]
+             LIMIT 1
+         ) AS child
     )
     SELECT walk.scope_id, cardinality(kinds) - walk.depth, walk.languages FROM walk
+$function$;
+
+-- most_salient_in_layer: the memories of one layer at one level whose salience is known, most salient first;
+-- none where the layer is not wanted.
+-- PostgreSQL inlines it: its caller reads the index in this order and no further than it must.
+CREATE FUNCTION {schema}.most_salient_in_layer(tenant text, level bigint, wanted_layers text[], one_layer text)
+RETURNS SETOF {schema}.memories
+LANGUAGE sql STABLE PARALLEL SAFE
+AS $function$
+    SELECT *
+      FROM {schema}.memories AS m
+     WHERE m.tenant_id = tenant AND m.scope_id = level AND m.layer = one_layer AND m.salience IS NOT NULL
+       AND one_layer = ANY (wanted_layers)
+     ORDER BY m.salience DESC, m.updated_at DESC, m.record_id
 $function$;
 
 -- move_records: takes records from exactly one scope to another of the same tenant, creating it where it is missing.
@@ -883,6 +883,19 @@ BEGIN
 END
 $function$;
 
+-- newest_in_layer: the memories of one layer at one level, newest first; none where the layer is not wanted.
+-- PostgreSQL inlines it: its caller reads the index in this order and no further than it must.
+CREATE FUNCTION {schema}.newest_in_layer(tenant text, level bigint, wanted_layers text[], one_layer text)
+RETURNS SETOF {schema}.memories
+LANGUAGE sql STABLE PARALLEL SAFE
+AS $function$
+    SELECT *
+      FROM {schema}.memories AS m
+     WHERE m.tenant_id = tenant AND m.scope_id = level AND m.layer = one_layer
+       AND one_layer = ANY (wanted_layers)
+     ORDER BY m.updated_at DESC, m.record_id
+$function$;
+
 -- note_language: remembers that a level holds a record in a text search configuration other than the store's.
 -- The row of the scope is locked only when the language is new there.
 CREATE FUNCTION {schema}.note_language(tenant text, level bigint, spoken text) RETURNS void
@@ -892,57 +905,6 @@ AS $function$
 BEGIN
     UPDATE scopes AS s SET languages = array_append(s.languages, spoken)
      WHERE s.tenant_id = tenant AND s.scope_id = level AND NOT spoken = ANY (s.languages);
-END
-$function$;
-
--- pending_window: which of the next `reach` memories after a key have no vector of a model, or a stale one: of
--- another text or of another version of the hook that shapes it. In key order, at most at_most of them.
--- tenant NULL is everywhere, scopes NULL every level. free_only leaves out what a worker has, what waits to be
--- tried again, and what was set aside; for the others attempts, leased_until and verdict say which it is.
--- Both sides are read in key order from indexes that cover them, in step: 10,000 keys cost 5 ms, and a window
--- that holds enough pending ones is read no further than those. The planner would rather hash all vectors, or
--- probe for them one by one, which costs five times as much; plans are made for the very key.
-CREATE FUNCTION {schema}.pending_window(
-    tenant text, scopes bigint[], model_number smallint, version text,
-    after_tenant text, after_memory bigint, reach integer, at_most integer, free_only boolean
-) RETURNS TABLE (
-    tenant_id text, memory_id bigint, attempts integer, leased_until timestamptz, verdict text
-)
-LANGUAGE plpgsql STABLE
-SET search_path = {schema}
-SET plan_cache_mode = force_custom_plan
-SET enable_hashjoin = off
-SET enable_nestloop = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET enable_sort = off
-SET jit = off
-AS $function$
-#variable_conflict use_column
-BEGIN
-    RETURN QUERY
-    SELECT m.tenant_id, m.memory_id, coalesce(l.attempts, 0), l.leased_until, l.verdict
-      FROM (
-        SELECT m.tenant_id, m.memory_id, m.scope_id, m.content_hash
-          FROM memories AS m
-         WHERE (m.tenant_id, m.memory_id) > (after_tenant, after_memory)
-           AND (tenant IS NULL OR m.tenant_id = tenant)
-         ORDER BY m.tenant_id, m.memory_id
-         LIMIT reach
-      ) AS m
-      LEFT JOIN embedding_leases AS l
-        ON l.tenant_id = m.tenant_id AND l.memory_id = m.memory_id AND l.model_id = model_number
-       AND l.content_hash = m.content_hash AND l.text_version = version
-       AND (l.tenant_id, l.memory_id) > (after_tenant, after_memory)
-     WHERE (scopes IS NULL OR m.scope_id = ANY (scopes))
-       AND NOT EXISTS (
-            SELECT FROM embeddings AS e
-             WHERE e.tenant_id = m.tenant_id AND e.memory_id = m.memory_id AND e.model_id = model_number
-               AND e.content_hash = m.content_hash AND e.text_version = version
-               AND (e.tenant_id, e.memory_id) > (after_tenant, after_memory))
-       AND (NOT free_only OR l.memory_id IS NULL OR (l.verdict IS NULL AND l.leased_until <= now()))
-     ORDER BY m.tenant_id, m.memory_id
-     LIMIT at_most;
 END
 $function$;
 
@@ -966,91 +928,87 @@ BEGIN
 END
 $function$;
 
+-- profile_in_layer: the profile memories of one layer at one level, most salient first;
+-- none where the layer is not wanted.
+-- PostgreSQL inlines it: its caller reads the index in this order and no further than it must.
+CREATE FUNCTION {schema}.profile_in_layer(tenant text, level bigint, wanted_layers text[], one_layer text)
+RETURNS SETOF {schema}.memories
+LANGUAGE sql STABLE PARALLEL SAFE
+AS $function$
+    SELECT *
+      FROM {schema}.memories AS m
+     WHERE m.tenant_id = tenant AND m.scope_id = level AND m.layer = one_layer AND m.kind = 'profile'
+       AND one_layer = ANY (wanted_layers)
+     ORDER BY m.salience DESC NULLS LAST, m.updated_at DESC, m.record_id
+$function$;
+
 -- profile_route: the live profile memories, most salient first, at most fanout of them at one level.
--- bound: 0 the true top, 2 a scan stopped at scan_limit rows of a layer before it had found fanout.
+-- bound: 0 the true top, 2 the scan stopped at scan_limit rows before it had found fanout.
+-- Sorting is off so that the layers' ordered index scans are merged, and none is read further than it must.
 CREATE FUNCTION {schema}.profile_route(
     tenant text, level bigint, wanted_layers text[], moment timestamptz, metadata_filter jsonb,
     fanout integer, scan_limit integer, OUT ids bigint[], OUT bound integer
 )
 LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET enable_sort = off
 AS $function$
 BEGIN
-    -- one ordered index scan a layer, read no further than it must
-    WITH hits AS MATERIALIZED (
-        SELECT wanted.layer, hit.*
-          FROM unnest(wanted_layers) AS wanted(layer)
-         CROSS JOIN LATERAL (
-            SELECT scan.memory_id, scan.salience, scan.updated_at, scan.record_id
+    ids := ARRAY(
+        SELECT scan.memory_id
+          FROM (
+            SELECT *
               FROM (
-                SELECT *
-                  FROM memories AS m
-                 WHERE m.tenant_id = tenant AND m.scope_id = level AND m.layer = wanted.layer AND m.kind = 'profile'
-                 ORDER BY m.salience DESC NULLS LAST, m.updated_at DESC, m.record_id
-                 LIMIT scan_limit
-              ) AS scan
-             WHERE is_live(scan.valid_from, scan.valid_until, scan.expires_at, moment)
-               AND (metadata_filter IS NULL OR scan.metadata @> metadata_filter)
-             ORDER BY scan.salience DESC NULLS LAST, scan.updated_at DESC, scan.record_id
-             LIMIT fanout
-         ) AS hit
-    )
-    SELECT ARRAY(
-            SELECT hits.memory_id FROM hits
-             ORDER BY hits.salience DESC NULLS LAST, hits.updated_at DESC, hits.record_id
-             LIMIT fanout),
-           CASE WHEN EXISTS (
-                SELECT FROM unnest(wanted_layers) AS wanted(layer)
-                 WHERE (SELECT count(*) FROM hits WHERE hits.layer = wanted.layer) < fanout
-                   AND EXISTS (
-                        SELECT FROM memories AS m
-                         WHERE m.tenant_id = tenant AND m.scope_id = level AND m.layer = wanted.layer AND m.kind = 'profile'
-                        OFFSET scan_limit LIMIT 1)
-           ) THEN 2 ELSE 0 END
-      INTO ids, bound;
+                SELECT * FROM profile_in_layer(tenant, level, wanted_layers, 'semantic')
+                UNION ALL SELECT * FROM profile_in_layer(tenant, level, wanted_layers, 'episodic')
+                UNION ALL SELECT * FROM profile_in_layer(tenant, level, wanted_layers, 'procedural')
+                UNION ALL SELECT * FROM profile_in_layer(tenant, level, wanted_layers, 'prospective')
+              ) AS m
+             ORDER BY m.salience DESC NULLS LAST, m.updated_at DESC, m.record_id
+             LIMIT scan_limit
+          ) AS scan
+         WHERE is_live(scan.valid_from, scan.valid_until, scan.expires_at, moment)
+           AND (metadata_filter IS NULL OR scan.metadata @> metadata_filter)
+         ORDER BY scan.salience DESC NULLS LAST, scan.updated_at DESC, scan.record_id
+         LIMIT fanout);
+    bound := CASE WHEN cardinality(ids) < fanout AND EXISTS (
+        SELECT FROM memories AS m
+         WHERE m.tenant_id = tenant AND m.scope_id = level AND m.layer = ANY (wanted_layers) AND m.kind = 'profile'
+        OFFSET scan_limit LIMIT 1) THEN 2 ELSE 0 END;
 END
 $function$;
 
 -- recent_route: the newest live memories, at most fanout of them at one level.
--- bound: 0 the true top, 2 a scan stopped at scan_limit rows of a layer before it had found fanout.
+-- bound: 0 the true top, 2 the scan stopped at scan_limit rows before it had found fanout.
+-- Sorting is off so that the layers' ordered index scans are merged, and none is read further than it must.
 CREATE FUNCTION {schema}.recent_route(
     tenant text, level bigint, wanted_layers text[], moment timestamptz, metadata_filter jsonb,
     fanout integer, scan_limit integer, OUT ids bigint[], OUT bound integer
 )
 LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET enable_sort = off
 AS $function$
 BEGIN
-    -- one ordered index scan a layer, read no further than it must
-    WITH hits AS MATERIALIZED (
-        SELECT wanted.layer, hit.*
-          FROM unnest(wanted_layers) AS wanted(layer)
-         CROSS JOIN LATERAL (
-            SELECT scan.memory_id, scan.updated_at, scan.record_id
+    ids := ARRAY(
+        SELECT scan.memory_id
+          FROM (
+            SELECT *
               FROM (
-                SELECT *
-                  FROM memories AS m
-                 WHERE m.tenant_id = tenant AND m.scope_id = level AND m.layer = wanted.layer
-                 ORDER BY m.updated_at DESC, m.record_id
-                 LIMIT scan_limit
-              ) AS scan
-             WHERE is_live(scan.valid_from, scan.valid_until, scan.expires_at, moment)
-               AND (metadata_filter IS NULL OR scan.metadata @> metadata_filter)
-             ORDER BY scan.updated_at DESC, scan.record_id
-             LIMIT fanout
-         ) AS hit
-    )
-    SELECT ARRAY(
-            SELECT hits.memory_id FROM hits
-             ORDER BY hits.updated_at DESC, hits.record_id
-             LIMIT fanout),
-           CASE WHEN EXISTS (
-                SELECT FROM unnest(wanted_layers) AS wanted(layer)
-                 WHERE (SELECT count(*) FROM hits WHERE hits.layer = wanted.layer) < fanout
-                   AND EXISTS (
-                        SELECT FROM memories AS m
-                         WHERE m.tenant_id = tenant AND m.scope_id = level AND m.layer = wanted.layer
-                        OFFSET scan_limit LIMIT 1)
-           ) THEN 2 ELSE 0 END
-      INTO ids, bound;
+                SELECT * FROM newest_in_layer(tenant, level, wanted_layers, 'semantic')
+                UNION ALL SELECT * FROM newest_in_layer(tenant, level, wanted_layers, 'episodic')
+                UNION ALL SELECT * FROM newest_in_layer(tenant, level, wanted_layers, 'procedural')
+                UNION ALL SELECT * FROM newest_in_layer(tenant, level, wanted_layers, 'prospective')
+              ) AS m
+             ORDER BY m.updated_at DESC, m.record_id
+             LIMIT scan_limit
+          ) AS scan
+         WHERE is_live(scan.valid_from, scan.valid_until, scan.expires_at, moment)
+           AND (metadata_filter IS NULL OR scan.metadata @> metadata_filter)
+         ORDER BY scan.updated_at DESC, scan.record_id
+         LIMIT fanout);
+    bound := CASE WHEN cardinality(ids) < fanout AND EXISTS (
+        SELECT FROM memories AS m
+         WHERE m.tenant_id = tenant AND m.scope_id = level AND m.layer = ANY (wanted_layers)
+        OFFSET scan_limit LIMIT 1) THEN 2 ELSE 0 END;
 END
 $function$;
 
@@ -1201,47 +1159,45 @@ END
 $function$;
 
 -- salient_route: the most salient live memories, at most fanout of them at one level.
--- bound: 0 the true top, 2 a scan stopped at scan_limit rows of a layer before it had found fanout.
+-- bound: 0 the true top, 2 the scan stopped at scan_limit rows before it had found fanout.
+-- Sorting is off so that the layers' ordered index scans are merged, and none is read further than it must.
 CREATE FUNCTION {schema}.salient_route(
     tenant text, level bigint, wanted_layers text[], moment timestamptz, metadata_filter jsonb,
     fanout integer, scan_limit integer, OUT ids bigint[], OUT bound integer
 )
 LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET enable_sort = off
 AS $function$
 BEGIN
-    -- one ordered index scan a layer, read no further than it must
-    WITH hits AS MATERIALIZED (
-        SELECT wanted.layer, hit.*
-          FROM unnest(wanted_layers) AS wanted(layer)
-         CROSS JOIN LATERAL (
-            SELECT scan.memory_id, scan.salience, scan.updated_at, scan.record_id
+    ids := ARRAY(
+        SELECT scan.memory_id
+          FROM (
+            SELECT *
               FROM (
-                SELECT *
-                  FROM memories AS m
-                 WHERE m.tenant_id = tenant AND m.scope_id = level AND m.layer = wanted.layer AND m.salience IS NOT NULL
-                 ORDER BY m.salience DESC, m.updated_at DESC, m.record_id
-                 LIMIT scan_limit
-              ) AS scan
-             WHERE is_live(scan.valid_from, scan.valid_until, scan.expires_at, moment)
-               AND (metadata_filter IS NULL OR scan.metadata @> metadata_filter)
-             ORDER BY scan.salience DESC, scan.updated_at DESC, scan.record_id
-             LIMIT fanout
-         ) AS hit
-    )
-    SELECT ARRAY(
-            SELECT hits.memory_id FROM hits
-             ORDER BY hits.salience DESC, hits.updated_at DESC, hits.record_id
-             LIMIT fanout),
-           CASE WHEN EXISTS (
-                SELECT FROM unnest(wanted_layers) AS wanted(layer)
-                 WHERE (SELECT count(*) FROM hits WHERE hits.layer = wanted.layer) < fanout
-                   AND EXISTS (
-                        SELECT FROM memories AS m
-                         WHERE m.tenant_id = tenant AND m.scope_id = level AND m.layer = wanted.layer AND m.salience IS NOT NULL
-                        OFFSET scan_limit LIMIT 1)
-           ) THEN 2 ELSE 0 END
-      INTO ids, bound;
+                SELECT * FROM most_salient_in_layer(tenant, level, wanted_layers, 'semantic')
+                UNION ALL SELECT * FROM most_salient_in_layer(tenant, level, wanted_layers, 'episodic')
+                UNION ALL SELECT * FROM most_salient_in_layer(tenant, level, wanted_layers, 'procedural')
+                UNION ALL SELECT * FROM most_salient_in_layer(tenant, level, wanted_layers, 'prospective')
+              ) AS m
+             ORDER BY m.salience DESC, m.updated_at DESC, m.record_id
+             LIMIT scan_limit
+          ) AS scan
+         WHERE is_live(scan.valid_from, scan.valid_until, scan.expires_at, moment)
+           AND (metadata_filter IS NULL OR scan.metadata @> metadata_filter)
+         ORDER BY scan.salience DESC, scan.updated_at DESC, scan.record_id
+         LIMIT fanout);
+    bound := CASE WHEN cardinality(ids) < fanout AND EXISTS (
+        SELECT FROM memories AS m
+         WHERE m.tenant_id = tenant AND m.scope_id = level AND m.layer = ANY (wanted_layers) AND m.salience IS NOT NULL
+        OFFSET scan_limit LIMIT 1) THEN 2 ELSE 0 END;
 END
+$function$;
+
+-- scope_at: the number of the level at the end of a path; NULL where it has no row.
+CREATE FUNCTION {schema}.scope_at(tenant text, kinds text[], level_ids text[]) RETURNS bigint
+LANGUAGE sql STABLE PARALLEL SAFE
+AS $function$
+    SELECT l.scope_id FROM {schema}.lineage(tenant, kinds, level_ids) AS l WHERE l.distance = 0
 $function$;
 
 -- scope_path: the kinds and ids of a level's path, root first.
@@ -1257,6 +1213,16 @@ AS $function$
           FROM walk JOIN {schema}.scopes AS s ON s.tenant_id = tenant AND s.scope_id = walk.parent_id
     )
     SELECT array_agg(walk.kind ORDER BY walk.depth), array_agg(walk.level_id ORDER BY walk.depth) FROM walk
+$function$;
+
+-- scope_text: the text form of a level's path, such as org:acme/user:u1; NULL where the level has no row.
+-- For people and for the views: the store itself compares levels by their numbers.
+CREATE FUNCTION {schema}.scope_text(tenant text, level bigint) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE
+AS $function$
+    SELECT string_agg({schema}.escaped(step.kind) || ':' || {schema}.escaped(step.level_id), '/' ORDER BY step.depth)
+      FROM {schema}.scope_path(tenant, level) AS path
+     CROSS JOIN unnest(path.kinds, path.level_ids) WITH ORDINALITY AS step(kind, level_id, depth)
 $function$;
 
 -- scopes_below: a scope and all below it, for what keeps the store in order; no reader may see through it.
@@ -1331,11 +1297,11 @@ DECLARE
     one_language boolean;
     shares jsonb;
 BEGIN
-    SELECT coalesce(array_agg(l.scope_id ORDER BY l.distance), '{}'),
-           coalesce(array_agg(l.distance ORDER BY l.distance), '{}')
-      INTO scopes, distances
-      FROM lineage(tenant, kinds, level_ids) AS l;
-    spoken := ARRAY(SELECT DISTINCT unnest(l.languages) FROM lineage(tenant, kinds, level_ids) AS l);
+    WITH seen AS MATERIALIZED (SELECT * FROM lineage(tenant, kinds, level_ids))
+    SELECT ARRAY(SELECT l.scope_id FROM seen AS l ORDER BY l.distance),
+           ARRAY(SELECT l.distance FROM seen AS l ORDER BY l.distance),
+           ARRAY(SELECT DISTINCT unnest(l.languages) FROM seen AS l)
+      INTO scopes, distances, spoken;
     IF query_text IS NOT NULL THEN
         SELECT * INTO model FROM models WHERE models.name = model_name;
         query := query_text::halfvec;
@@ -1410,23 +1376,26 @@ BEGIN
     SELECT NULL::text, distances[array_position(scopes, m.scope_id)], found.routes,
            1 - (e.embedding <=> query),
            CASE WHEN stats.shares ? coalesce(m.language, store_language) THEN coalesce(spoken_of.lex, 0) END,
-           reached_hops[array_position(reached_ids, m.memory_id)],
+           found.hops,
            m.record_id, m.layer, m.text, m.salience, m.kind, m.created_at, m.updated_at,
            m.access_count + coalesce(uses.access_count, 0)::bigint,
            greatest(m.last_accessed_at, uses.last_accessed_at),
            m.valid_from, m.valid_until, m.expires_at, m.language, m.metadata::text
       FROM (
-        SELECT hit.memory_id, bit_or(hit.route) AS routes
+        SELECT hit.memory_id, bit_or(hit.route) AS routes, min(hit.hops) AS hops
           FROM (
-            SELECT unnest(vector_ids) AS memory_id, 1 AS route
-            UNION ALL SELECT unnest(lexical_ids), 2
-            UNION ALL SELECT unnest(recent_ids), 4
-            UNION ALL SELECT unnest(salient_ids), 8
-            UNION ALL SELECT unnest(profile_ids), 16
-            UNION ALL SELECT unnest(graph_ids), 32
-            UNION ALL SELECT unnest(only_memories), 0
+            SELECT unnest(vector_ids) AS memory_id, 1 AS route, NULL::integer AS hops
+            UNION ALL SELECT unnest(lexical_ids), 2, NULL
+            UNION ALL SELECT unnest(recent_ids), 4, NULL
+            UNION ALL SELECT unnest(salient_ids), 8, NULL
+            UNION ALL SELECT unnest(profile_ids), 16, NULL
+            UNION ALL SELECT unnest(graph_ids), 32, NULL
+            UNION ALL SELECT unnest(only_memories), 0, NULL
+            UNION ALL SELECT unnest(reached_ids), NULL, unnest(reached_hops)
           ) AS hit
          GROUP BY hit.memory_id
+        -- what was only reached tells how far a find lies, and is none itself
+        HAVING bit_or(hit.route) IS NOT NULL
       ) AS found
       JOIN memories AS m
         ON m.tenant_id = tenant AND m.memory_id = found.memory_id AND m.scope_id = ANY (scopes)
@@ -1434,8 +1403,8 @@ BEGIN
         ON e.tenant_id = tenant AND e.memory_id = m.memory_id AND e.model_id = model.model_id
       LEFT JOIN LATERAL (
         SELECT sum(u.access_count) AS access_count, max(u.last_accessed_at) AS last_accessed_at
-          FROM unnest(scopes) AS at(scope_id)
-          JOIN usage AS u ON u.tenant_id = tenant AND u.memory_id = m.memory_id AND u.scope_id = at.scope_id
+          FROM usage AS u
+         WHERE u.tenant_id = tenant AND u.memory_id = m.memory_id AND u.scope_id = ANY (scopes)
       ) AS uses ON true
       LEFT JOIN LATERAL (
         SELECT sum(term_weight((CASE WHEN one_language THEN shares
@@ -1482,7 +1451,7 @@ CREATE FUNCTION {schema}.store_vectors(
     OUT stored integer, OUT empty integer, OUT changed integer
 )
 LANGUAGE plpgsql VOLATILE
-SET search_path = {schema}, {vectors}
+SET search_path = {schema}, {vectors}, pg_temp
 AS $function$
 DECLARE
     places CONSTANT integer[] := ARRAY(
@@ -1534,6 +1503,29 @@ CREATE FUNCTION {schema}.term_weight(
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 AS $function$
     SELECT share * term_count / (term_count + 0.6 * (0.25 + 0.75 * coalesce(term_total / nullif(mean_total, 0), 0)))
+$function$;
+
+-- unembedded: the memories between two keys (the first left out, the second not) that have no vector of a model, or
+-- a stale one: of another text, or of another version of the hook that shapes it. scopes NULL is every level.
+-- Two ranges of indexes that cover them, subtracted: a join would leave it to the planner's guesses whether it
+-- probes 10,000 times, hashes all vectors or walks the wrong index.
+CREATE FUNCTION {schema}.unembedded(
+    scopes bigint[], model_number smallint, version text,
+    after_tenant text, after_memory bigint, end_tenant text, end_memory bigint
+) RETURNS TABLE (tenant_id text, memory_id bigint, content_hash bytea)
+LANGUAGE sql STABLE
+AS $function$
+    SELECT m.tenant_id, m.memory_id, m.content_hash
+      FROM {schema}.memories AS m
+     WHERE (m.tenant_id, m.memory_id) > (after_tenant, after_memory)
+       AND (m.tenant_id, m.memory_id) <= (end_tenant, end_memory)
+       AND (scopes IS NULL OR m.scope_id = ANY (scopes))
+    EXCEPT ALL
+    SELECT e.tenant_id, e.memory_id, e.content_hash
+      FROM {schema}.embeddings AS e
+     WHERE (e.tenant_id, e.memory_id) > (after_tenant, after_memory)
+       AND (e.tenant_id, e.memory_id) <= (end_tenant, end_memory)
+       AND e.model_id = model_number AND e.text_version = version
 $function$;
 
 -- vector_route: the live memories of one level nearest to a query vector by cosine, at most fanout of them.
@@ -1603,3 +1595,67 @@ BEGIN
     bound := CASE WHEN present > far_limit THEN 2 ELSE 0 END;
 END
 $function$;
+
+-- window_end: the key of the memory that stands `reach` places after a key, or of the last one, and whether that
+-- is the last; NULL where none follows. tenant NULL is everywhere.
+CREATE FUNCTION {schema}.window_end(
+    tenant text, after_tenant text, after_memory bigint, reach integer,
+    OUT end_tenant text, OUT end_memory bigint, OUT is_last boolean
+)
+LANGUAGE plpgsql STABLE
+SET search_path = {schema}, pg_temp
+SET plan_cache_mode = force_custom_plan
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+AS $function$
+BEGIN
+    is_last := false;
+    SELECT m.tenant_id, m.memory_id INTO end_tenant, end_memory
+      FROM memories AS m
+     WHERE (m.tenant_id, m.memory_id) > (after_tenant, after_memory)
+       AND (tenant IS NULL OR m.tenant_id = tenant)
+     ORDER BY m.tenant_id, m.memory_id
+    OFFSET reach - 1 LIMIT 1;
+    IF NOT FOUND THEN
+        is_last := true;
+        SELECT m.tenant_id, m.memory_id INTO end_tenant, end_memory
+          FROM memories AS m
+         WHERE (m.tenant_id, m.memory_id) > (after_tenant, after_memory)
+           AND (tenant IS NULL OR m.tenant_id = tenant)
+         ORDER BY m.tenant_id DESC, m.memory_id DESC
+         LIMIT 1;
+    END IF;
+END
+$function$;
+
+-- memory_list: one row a memory, for people who read; key is unique, since a tenant's text form holds no slash.
+-- The join with nothing makes the view read-only and costs nothing. Uses of all scopes are counted together, as
+-- no query of the store does; what is not selected is not computed.
+CREATE VIEW {schema}.memory_list WITH (security_invoker = true) AS
+SELECT m.tenant_id || '/' || m.record_id AS key,
+       m.tenant_id, m.memory_id, m.scope_id, {schema}.scope_text(m.tenant_id, m.scope_id) AS scope,
+       m.record_id, m.layer, m.kind, left(m.text, 200) AS preview, m.text, m.salience, m.language, m.metadata,
+       m.created_at, m.updated_at, m.valid_from, m.valid_until, m.expires_at,
+       m.access_count + coalesce((
+            SELECT sum(u.access_count) FROM {schema}.usage AS u
+             WHERE u.tenant_id = m.tenant_id AND u.memory_id = m.memory_id), 0)::bigint AS uses,
+       greatest(m.last_accessed_at, (
+            SELECT max(u.last_accessed_at) FROM {schema}.usage AS u
+             WHERE u.tenant_id = m.tenant_id AND u.memory_id = m.memory_id)) AS last_used_at,
+       (SELECT string_agg(o.name, ', ' ORDER BY o.name)
+          FROM {schema}.embeddings AS e JOIN {schema}.models AS o ON o.model_id = e.model_id
+         WHERE e.tenant_id = m.tenant_id AND e.memory_id = m.memory_id) AS models
+  FROM {schema}.memories AS m CROSS JOIN (SELECT) AS read_only;
+
+-- scope_tree: one row a level that was ever written to, for people who read. The join with nothing makes the view
+-- read-only and costs nothing. Counts stop at 1,001; what is not selected is not computed.
+CREATE VIEW {schema}.scope_tree WITH (security_invoker = true) AS
+SELECT {schema}.scope_text(s.tenant_id, s.scope_id) AS path,
+       s.tenant_id, s.scope_id, s.parent_id, s.kind, s.level_id, s.depth, s.created_at,
+       (SELECT count(*) FROM (
+            SELECT FROM {schema}.scopes AS c
+             WHERE c.tenant_id = s.tenant_id AND c.parent_id = s.scope_id LIMIT 1001) AS child)::integer AS children,
+       (SELECT count(*) FROM (
+            SELECT FROM {schema}.memories AS m
+             WHERE m.tenant_id = s.tenant_id AND m.scope_id = s.scope_id LIMIT 1001) AS here)::integer AS memories
+  FROM {schema}.scopes AS s CROSS JOIN (SELECT) AS read_only;

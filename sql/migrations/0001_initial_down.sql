@@ -5,6 +5,10 @@ DROP TRIGGER memories_inserted ON {schema}.memories;
 DROP TRIGGER memories_updated ON {schema}.memories;
 DROP TRIGGER memories_deleted ON {schema}.memories;
 
+DROP VIEW
+    {schema}.memory_list,
+    {schema}.scope_tree;
+
 DROP FUNCTION
     {schema}.append_turns,
     {schema}.approximate_vectors,
@@ -14,6 +18,7 @@ DROP FUNCTION
     {schema}.count_vectors,
     {schema}.ensure_scope,
     {schema}.ensure_scopes,
+    {schema}.escaped,
     {schema}.find_scopes,
     {schema}.graph_route,
     {schema}.hops,
@@ -32,7 +37,9 @@ DROP FUNCTION
     {schema}.reinforce,
     {schema}.remember,
     {schema}.salient_route,
+    {schema}.scope_at,
     {schema}.scope_path,
+    {schema}.scope_text,
     {schema}.scopes_below,
     {schema}.search,
     {schema}.seen_record,

@@ -10,7 +10,7 @@ WITH asked AS (
      WHERE n.oid = to_regnamespace('{schema}')
         OR n.oid IN (SELECT e.extnamespace FROM pg_catalog.pg_extension AS e WHERE e.extname = 'vector')
 ), tables AS (
-    SELECT c.oid, c.oid::regclass::text AS name, c.relname = 'alembic_version' AS read_only
+    SELECT c.oid, c.oid::regclass::text AS name, c.relname = 'symfonic_pg_version' OR c.relkind = 'v' AS read_only
       FROM pg_catalog.pg_class AS c
      WHERE c.relnamespace = to_regnamespace('{schema}') AND c.relkind IN ('r', 'p', 'v')
 ), functions AS (

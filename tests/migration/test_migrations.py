@@ -57,8 +57,9 @@ def alembic(dsn: str, *arguments: str) -> str:
 
 
 def todays_schema(schema: str = "symfonic", vectors: str = "public") -> str:
-    """schema.sql and the functions beside it, the way a reader of sql/ puts them together."""
-    files = [asset_dir("sql") / "schema.sql", *sorted((asset_dir("sql") / "functions").glob("*.sql"))]
+    """schema.sql, then the functions and the views, the way a reader of sql/ puts them together."""
+    sql = asset_dir("sql")
+    files = [sql / "schema.sql", *sorted(sql.glob("functions/*.sql")), *sorted(sql.glob("views/*.sql"))]
     text = "\n".join(file.read_text(encoding="utf-8") for file in files)
     # A function may call one that stands further down.
     return "SET check_function_bodies = off;\n" + text.replace("{schema}", f'"{schema}"').replace(
@@ -94,7 +95,7 @@ def test_up_down_and_up_again(empty_database: str, expected: list[str]) -> None:
     migrate(empty_database)
     downgrade(empty_database)
     assert catalogue(empty_database) == []
-    assert one(empty_database, "SELECT count(*) FROM symfonic.alembic_version") == 0
+    assert one(empty_database, "SELECT count(*) FROM symfonic.symfonic_pg_version") == 0
     assert current_revision(empty_database) is None
     migrate(empty_database)
     assert catalogue(empty_database) == expected
@@ -128,7 +129,7 @@ def test_the_printed_script_builds_the_same_schema(
 
 def test_the_printed_script_creates_the_schema_before_the_version_table() -> None:
     script = migration_sql(schema="brain")
-    assert script.index('CREATE SCHEMA "brain"') < script.index("CREATE TABLE brain.alembic_version")
+    assert script.index('CREATE SCHEMA "brain"') < script.index("CREATE TABLE brain.symfonic_pg_version")
 
 
 @pytest.mark.parametrize("driver", DRIVERS)
