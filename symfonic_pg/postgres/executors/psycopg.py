@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from psycopg_pool import AsyncConnectionPool
 
 Connection: TypeAlias = psycopg.AsyncConnection[Any]
+AnyCursor: TypeAlias = "psycopg.AsyncRawCursor[Any] | psycopg.RawCursor[Any]"
 
 # A statement is prepared when a connection runs it for the sixth time: psycopg's default, kept on purpose.
 # From the first time on (0) would cost a round trip more for each of the many that run once; whether a plan
@@ -160,11 +161,15 @@ class _InstantInUtc(Loader):
 
 def _cursor(connection: Connection) -> psycopg.AsyncRawCursor[TupleRow]:
     cursor = psycopg.AsyncRawCursor(connection, row_factory=tuple_row)
-    if connection.pgconn.parameter_status(b"TimeZone") not in _UTC_ZONES:
-        # On the cursor, never on the connection. psycopg's own loader is faster, and right where the zone is
-        # UTC.
-        cursor.adapters.register_loader("timestamptz", _InstantInUtc)
+    read_instants_in_utc(cursor)
     return cursor
+
+
+def read_instants_in_utc(cursor: AnyCursor) -> None:
+    """Make binary instants independent of the session's time zone: on the cursor, never on the connection."""
+    # psycopg's own loader is faster, and right where the zone is UTC.
+    if cursor.connection.pgconn.parameter_status(b"TimeZone") not in _UTC_ZONES:
+        cursor.adapters.register_loader("timestamptz", _InstantInUtc)
 
 
 async def _connect(address: str, prepare_threshold: int | None) -> Connection:
