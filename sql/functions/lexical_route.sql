@@ -1,8 +1,8 @@
 -- lexical_route: the live memories of one level with the highest lex, at most fanout of them.
 -- cue_* name what occurs at this level: term, its share (lexical_statistics) and how many memories hold it.
 -- All postings are scored while they are at most scored_limit. Above it the rarest terms are read first, and
--- what they find is completed with the frequent terms by single look-ups; what holds frequent terms alone is
--- left out. The result is still the true top where its last score is more than anything left out could reach.
+-- what they find is completed with the frequent terms from the memories themselves; what holds frequent terms
+-- alone is left out. The result is still the true top where its last score is more than anything left out could reach.
 -- Postings know neither layer nor language; the memory is looked up for them where the answer needs it.
 -- bound: 0 the true top, 2 something that was not scored could belong to it.
 CREATE FUNCTION {schema}.lexical_route(
@@ -68,15 +68,13 @@ BEGIN
             SELECT kept.memory_id, kept.score + coalesce(completed.score, 0) AS score
               FROM kept
               LEFT JOIN LATERAL (
-                SELECT sum(term_weight(cue.share, p.term_count, p.term_total, mean_total)) AS score
-                  FROM unnest(later_languages, later_terms, later_shares) AS cue(language, term, share)
-                  JOIN postings AS p ON p.tenant_id = tenant AND p.scope_id = level AND p.term = cue.term
-                                    AND p.memory_id = kept.memory_id
-                 WHERE one_language OR EXISTS (
-                        SELECT FROM memories AS m
-                         WHERE m.tenant_id = tenant AND m.memory_id = p.memory_id
-                           AND coalesce(m.language, store_language) = cue.language)
-              ) AS completed ON later_terms IS NOT NULL
+                SELECT sum(term_weight(cue.share, m.term_counts[array_position(m.terms, cue.term)],
+                                       m.term_total, mean_total)) AS score
+                  FROM memories AS m
+                 CROSS JOIN unnest(later_languages, later_terms, later_shares) AS cue(language, term, share)
+                 WHERE later_terms IS NOT NULL AND m.tenant_id = tenant AND m.memory_id = kept.memory_id
+                   AND cue.language = coalesce(m.language, store_language)
+              ) AS completed ON true
         ), live AS MATERIALIZED (
             SELECT best.memory_id, best.score
               FROM (SELECT * FROM scored ORDER BY scored.score DESC, scored.memory_id) AS best

@@ -13,9 +13,14 @@ AS $function$
         UNION ALL
         SELECT child.scope_id, child.depth, child.languages
           FROM walk
-          JOIN {schema}.scopes AS child
-            ON child.tenant_id = tenant AND child.parent_id = walk.scope_id
-           AND child.kind = kinds[walk.depth + 1] AND child.level_id = level_ids[walk.depth + 1]
+         CROSS JOIN LATERAL (
+            -- at most one; the limit keeps this a look-up by the whole key, however many scopes a tenant has
+            SELECT next.scope_id, next.depth, next.languages
+              FROM {schema}.scopes AS next
+             WHERE next.tenant_id = tenant AND next.parent_id = walk.scope_id
+               AND next.kind = kinds[walk.depth + 1] AND next.level_id = level_ids[walk.depth + 1]
+             LIMIT 1
+         ) AS child
     )
     SELECT walk.scope_id, cardinality(kinds) - walk.depth, walk.languages FROM walk
 $function$;

@@ -58,11 +58,11 @@ DECLARE
     one_language boolean;
     shares jsonb;
 BEGIN
-    SELECT coalesce(array_agg(l.scope_id ORDER BY l.distance), '{}'),
-           coalesce(array_agg(l.distance ORDER BY l.distance), '{}')
-      INTO scopes, distances
-      FROM lineage(tenant, kinds, level_ids) AS l;
-    spoken := ARRAY(SELECT DISTINCT unnest(l.languages) FROM lineage(tenant, kinds, level_ids) AS l);
+    WITH seen AS MATERIALIZED (SELECT * FROM lineage(tenant, kinds, level_ids))
+    SELECT ARRAY(SELECT l.scope_id FROM seen AS l ORDER BY l.distance),
+           ARRAY(SELECT l.distance FROM seen AS l ORDER BY l.distance),
+           ARRAY(SELECT DISTINCT unnest(l.languages) FROM seen AS l)
+      INTO scopes, distances, spoken;
     IF query_text IS NOT NULL THEN
         SELECT * INTO model FROM models WHERE models.name = model_name;
         query := query_text::halfvec;
@@ -137,23 +137,26 @@ BEGIN
     SELECT NULL::text, distances[array_position(scopes, m.scope_id)], found.routes,
            1 - (e.embedding <=> query),
            CASE WHEN stats.shares ? coalesce(m.language, store_language) THEN coalesce(spoken_of.lex, 0) END,
-           reached_hops[array_position(reached_ids, m.memory_id)],
+           found.hops,
            m.record_id, m.layer, m.text, m.salience, m.kind, m.created_at, m.updated_at,
            m.access_count + coalesce(uses.access_count, 0)::bigint,
            greatest(m.last_accessed_at, uses.last_accessed_at),
            m.valid_from, m.valid_until, m.expires_at, m.language, m.metadata::text
       FROM (
-        SELECT hit.memory_id, bit_or(hit.route) AS routes
+        SELECT hit.memory_id, bit_or(hit.route) AS routes, min(hit.hops) AS hops
           FROM (
-            SELECT unnest(vector_ids) AS memory_id, 1 AS route
-            UNION ALL SELECT unnest(lexical_ids), 2
-            UNION ALL SELECT unnest(recent_ids), 4
-            UNION ALL SELECT unnest(salient_ids), 8
-            UNION ALL SELECT unnest(profile_ids), 16
-            UNION ALL SELECT unnest(graph_ids), 32
-            UNION ALL SELECT unnest(only_memories), 0
+            SELECT unnest(vector_ids) AS memory_id, 1 AS route, NULL::integer AS hops
+            UNION ALL SELECT unnest(lexical_ids), 2, NULL
+            UNION ALL SELECT unnest(recent_ids), 4, NULL
+            UNION ALL SELECT unnest(salient_ids), 8, NULL
+            UNION ALL SELECT unnest(profile_ids), 16, NULL
+            UNION ALL SELECT unnest(graph_ids), 32, NULL
+            UNION ALL SELECT unnest(only_memories), 0, NULL
+            UNION ALL SELECT unnest(reached_ids), NULL, unnest(reached_hops)
           ) AS hit
          GROUP BY hit.memory_id
+        -- what was only reached tells how far a find lies, and is none itself
+        HAVING bit_or(hit.route) IS NOT NULL
       ) AS found
       JOIN memories AS m
         ON m.tenant_id = tenant AND m.memory_id = found.memory_id AND m.scope_id = ANY (scopes)
@@ -161,8 +164,8 @@ BEGIN
         ON e.tenant_id = tenant AND e.memory_id = m.memory_id AND e.model_id = model.model_id
       LEFT JOIN LATERAL (
         SELECT sum(u.access_count) AS access_count, max(u.last_accessed_at) AS last_accessed_at
-          FROM unnest(scopes) AS at(scope_id)
-          JOIN usage AS u ON u.tenant_id = tenant AND u.memory_id = m.memory_id AND u.scope_id = at.scope_id
+          FROM usage AS u
+         WHERE u.tenant_id = tenant AND u.memory_id = m.memory_id AND u.scope_id = ANY (scopes)
       ) AS uses ON true
       LEFT JOIN LATERAL (
         SELECT sum(term_weight((CASE WHEN one_language THEN shares

@@ -352,19 +352,66 @@ BEGIN
              ORDER BY u.tenant_id, u.memory_id
              LIMIT batch
           ) AS p;
-        taken := least(cardinality(tenants), greatest(1, array_position(tried > 0)));
-        after_tenant := window_to.end_tenant;
-        after_memory := window_to.end_memory;
+        SELECT coalesce(greatest(1, min(t.place) - 1), cardinality(tenants)) INTO taken
+          FROM unnest(tried) WITH ORDINALITY AS t(attempts, place)
+         WHERE t.attempts > 0;
         looked := looked + reach;
-        EXIT WHEN taken > 0 OR window_to.is_last OR looked >= most_looked;
+        IF taken < cardinality(tenants) OR taken = batch THEN
+            after_tenant := tenants[taken];
+            after_memory := found_ids[taken];
+        ELSIF window_to.is_last THEN
+            after_tenant := NULL;
+            after_memory := NULL;
+        ELSE
+            after_tenant := window_to.end_tenant;
+            after_memory := window_to.end_memory;
+        END IF;
+        EXIT WHEN taken > 0 OR after_tenant IS NULL OR looked >= most_looked;
         -- the fewer there are the wider it looks
         reach := least(4 * reach, widest);
     END LOOP;
+
+    RETURN QUERY SELECT after_tenant, after_memory, NULL, NULL::integer, NULL::text[], NULL::text[], NULL, NULL, NULL,
+                        NULL::double precision, NULL, NULL::timestamptz, NULL::timestamptz, NULL::bigint,
+                        NULL::timestamptz, NULL::timestamptz, NULL::timestamptz, NULL::timestamptz, NULL, NULL;
+    IF taken = 1 AND tried[1] >= max_attempts THEN
+        UPDATE embedding_leases AS l
+           SET verdict = 'failed', error = coalesce(l.error, 'every worker that took it ended before it was done')
+         WHERE l.tenant_id = tenants[1] AND l.memory_id = found_ids[1] AND l.model_id = model_number
+           AND l.verdict IS NULL AND l.leased_until <= now();
+        RETURN;
+    END IF;
+
+    RETURN QUERY
+    WITH mine AS (
+        INSERT INTO embedding_leases AS l (
+            tenant_id, memory_id, model_id, content_hash, text_version, holder, leased_at, leased_until, attempts)
+        SELECT m.tenant_id, m.memory_id, model_number, m.content_hash, version, holder, now(), now() + lease,
+               t.attempts + 1
+          FROM unnest(tenants[:taken], found_ids[:taken], tried[:taken]) AS t(tenant_id, memory_id, attempts)
+          JOIN memories AS m ON m.tenant_id = t.tenant_id AND m.memory_id = t.memory_id
+         ORDER BY m.tenant_id, m.memory_id
+            ON CONFLICT (tenant_id, memory_id, model_id) DO UPDATE SET
+                content_hash = excluded.content_hash, text_version = excluded.text_version,
+                holder = excluded.holder, leased_at = excluded.leased_at, leased_until = excluded.leased_until,
+                attempts = excluded.attempts, verdict = NULL,
+                error = CASE WHEN excluded.attempts > 1 THEN l.error END
+            WHERE (l.content_hash, l.text_version) IS DISTINCT FROM (excluded.content_hash, excluded.text_version)
+               OR (l.verdict IS NULL AND l.leased_until <= now())
+        RETURNING l.tenant_id, l.memory_id, l.attempts
+    )
+    SELECT m.tenant_id, m.memory_id, encode(m.content_hash, 'hex'), mine.attempts, path.kinds, path.level_ids,
+           m.record_id, m.layer, m.text, m.salience, m.kind, m.created_at, m.updated_at, m.access_count,
+           m.last_accessed_at, m.valid_from, m.valid_until, m.expires_at, m.language, m.metadata::text
+      FROM mine
+      JOIN memories AS m ON m.tenant_id = mine.tenant_id AND m.memory_id = mine.memory_id
+     CROSS JOIN LATERAL scope_path(m.tenant_id, m.scope_id) AS path
+     ORDER BY m.tenant_id, m.memory_id;
 END
 $function$;
 
--- count_pending: how many memories after a key need a vector, among the next 50,000 keys: those that are yet to
--- be embedded, those that failed too often, and those that the model has no vector for. Also the key where the
+-- count_pending: how many memories need a vector among the next 50,000 after a key: those that are yet to be
+-- embedded, those that were tried too often, and those that the model has no vector for. Also the key where the
 -- count goes on, NULL at the end. tenant NULL is everywhere, otherwise the scope and all below it.
 CREATE FUNCTION {schema}.count_pending(
     tenant text, kinds text[], level_ids text[], model_number smallint, version text,
@@ -372,22 +419,26 @@ CREATE FUNCTION {schema}.count_pending(
 )
 LANGUAGE plpgsql STABLE
 SET search_path = {schema}, pg_temp
+SET plan_cache_mode = force_custom_plan
+SET enable_seqscan = off
+SET enable_bitmapscan = off
 AS $function$
 DECLARE
-    reach CONSTANT integer := 50000;
     levels CONSTANT bigint[] := CASE WHEN tenant IS NOT NULL
         THEN ARRAY(SELECT below.id FROM scopes_below(tenant, kinds, level_ids) AS below(id)) END;
+    window_to record;
 BEGIN
-    SELECT count(*) FILTER (WHERE p.verdict IS NULL), count(*) FILTER (WHERE p.verdict = 'failed'),
-           count(*) FILTER (WHERE p.verdict = 'empty')
+    SELECT * INTO window_to FROM window_end(tenant, after_tenant, after_memory, 50000);
+    SELECT count(*) FILTER (WHERE l.verdict IS NULL), count(*) FILTER (WHERE l.verdict = 'failed'),
+           count(*) FILTER (WHERE l.verdict = 'empty')
       INTO waiting, failed, empty
-      FROM pending_window(tenant, levels, model_number, version, after_tenant, after_memory, reach, reach, false) AS p;
-    SELECT m.tenant_id, m.memory_id INTO after_tenant, after_memory
-      FROM memories AS m
-     WHERE (m.tenant_id, m.memory_id) > (after_tenant, after_memory)
-       AND (tenant IS NULL OR m.tenant_id = tenant)
-     ORDER BY m.tenant_id, m.memory_id
-    OFFSET reach - 1 LIMIT 1;
+      FROM unembedded(levels, model_number, version, after_tenant, after_memory,
+                      window_to.end_tenant, window_to.end_memory) AS u
+      LEFT JOIN embedding_leases AS l
+        ON l.tenant_id = u.tenant_id AND l.memory_id = u.memory_id AND l.model_id = model_number
+       AND l.content_hash = u.content_hash AND l.text_version = version;
+    after_tenant := CASE WHEN NOT window_to.is_last THEN window_to.end_tenant END;
+    after_memory := window_to.end_memory;
 END
 $function$;
 

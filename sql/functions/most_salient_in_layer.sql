@@ -1,0 +1,13 @@
+-- most_salient_in_layer: the memories of one layer at one level whose salience is known, most salient first;
+-- none where the layer is not wanted.
+-- PostgreSQL inlines it: its caller reads the index in this order and no further than it must.
+CREATE FUNCTION {schema}.most_salient_in_layer(tenant text, level bigint, wanted_layers text[], one_layer text)
+RETURNS SETOF {schema}.memories
+LANGUAGE sql STABLE PARALLEL SAFE
+AS $function$
+    SELECT *
+      FROM {schema}.memories AS m
+     WHERE m.tenant_id = tenant AND m.scope_id = level AND m.layer = one_layer AND m.salience IS NOT NULL
+       AND one_layer = ANY (wanted_layers)
+     ORDER BY m.salience DESC, m.updated_at DESC, m.record_id
+$function$;
