@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 CONNECT_TIMEOUT = 10.0
+# Not Alembic's default name: a host whose search_path holds this schema would take the table for its own.
+VERSION_TABLE = "symfonic_pg_version"
 # SQLSTATEs of a server that cannot be asked: connection, resources, shutdown, login, no such database.
 _UNAVAILABLE = ("08", "53", "57P", "28", "3D")
 
@@ -43,7 +45,9 @@ def run_online(context: EnvironmentContext, target: Target) -> None:
     """Run the revisions that Alembic planned, all in one transaction behind one advisory lock."""
 
     def work(connection: Connection) -> None:
-        context.configure(connection=connection, version_table_schema=target.schema)
+        context.configure(
+            connection=connection, version_table=VERSION_TABLE, version_table_schema=target.schema
+        )
         with context.begin_transaction():
             # This first statement goes through SQLAlchemy: with asyncpg it is what begins the transaction.
             vectors = _vectors_schema(connection) or target.vectors or "public"
@@ -59,6 +63,7 @@ def print_script(context: EnvironmentContext, target: Target) -> None:
     vectors = target.vectors or "public"
     context.configure(
         dialect_name="postgresql",
+        version_table=VERSION_TABLE,
         version_table_schema=target.schema,
         vectors_schema=vectors,
         literal_binds=True,

@@ -181,7 +181,7 @@ async def test_a_role_without_rights_gets_them_by_following_the_fixes(database: 
         connection.execute(f"SET ROLE {role}")
         connection.execute("DELETE FROM symfonic.memories")
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            connection.execute("DELETE FROM symfonic.alembic_version")
+            connection.execute("DELETE FROM symfonic.symfonic_pg_version")
 
 
 async def test_a_reader_is_only_warned_about(database: str, role: str) -> None:

@@ -483,8 +483,8 @@ async def test_a_schema_that_is_not_there_is_named_with_its_remedy(
 @EVERY_POOL
 async def test_an_older_schema_is_named_by_its_revision(kind: Pooled, notes: str) -> None:
     with psycopg.connect(notes, autocommit=True) as connection:
-        connection.execute("CREATE TABLE mine.alembic_version (version_num text)")
-        connection.execute("INSERT INTO mine.alembic_version VALUES ('0000')")
+        connection.execute("CREATE TABLE mine.symfonic_pg_version (version_num text)")
+        connection.execute("INSERT INTO mine.symfonic_pg_version VALUES ('0000')")
     async with kind.open(notes) as executor:
         with pytest.raises(SchemaMismatch, match="stands at revision 0000") as mismatch:
             await executor.fetch(Statement("test", "SELECT embedding FROM mine.notes", (), "mine"))

@@ -8,7 +8,7 @@ _QUERIES = {
     "relation": """
         SELECT c.relname, c.relkind, c.relpersistence, c.reloptions, c.relrowsecurity
         FROM pg_class c
-        WHERE c.relnamespace = %(schema)s::regnamespace AND c.relname NOT LIKE 'alembic_version%%'
+        WHERE c.relnamespace = %(schema)s::regnamespace AND c.relname NOT LIKE 'symfonic_pg_version%%'
     """,
     "column": """
         SELECT c.relname, a.attname, row_number() OVER (PARTITION BY c.oid ORDER BY a.attnum),
@@ -18,17 +18,17 @@ _QUERIES = {
         JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
         LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
         WHERE c.relnamespace = %(schema)s::regnamespace AND c.relkind IN ('r', 'p', 'v', 'm', 'c')
-          AND c.relname <> 'alembic_version'
+          AND c.relname <> 'symfonic_pg_version'
     """,
     "constraint": """
         SELECT conrelid::regclass, conname, pg_get_constraintdef(oid)
         FROM pg_constraint
-        WHERE connamespace = %(schema)s::regnamespace AND conname NOT LIKE 'alembic_version%%'
+        WHERE connamespace = %(schema)s::regnamespace AND conname NOT LIKE 'symfonic_pg_version%%'
     """,
     "index": """
         SELECT pg_get_indexdef(i.indexrelid), i.indisvalid
         FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
-        WHERE c.relnamespace = %(schema)s::regnamespace AND c.relname NOT LIKE 'alembic_version%%'
+        WHERE c.relnamespace = %(schema)s::regnamespace AND c.relname NOT LIKE 'symfonic_pg_version%%'
     """,
     "function": """
         SELECT pg_get_functiondef(p.oid), p.proacl
@@ -52,7 +52,7 @@ _QUERIES = {
                ARRAY(SELECT e.enumlabel FROM pg_enum e WHERE e.enumtypid = t.oid ORDER BY e.enumsortorder)
         FROM pg_type t
         WHERE t.typnamespace = %(schema)s::regnamespace
-          AND t.typname NOT IN ('alembic_version', '_alembic_version')
+          AND t.typname NOT IN ('symfonic_pg_version', '_symfonic_pg_version')
     """,
     "comment": """
         SELECT d.classoid::regclass, d.description
