@@ -141,11 +141,15 @@ def chosen_layers(names: list[str] | None) -> Any:
 
 
 def moment(text: str, name: str) -> datetime:
-    """A point in time from ISO 8601; a query or record refuses one without a time zone."""
+    """A point in time from ISO 8601 with its time zone."""
     try:
-        return datetime.fromisoformat(text)
+        found = datetime.fromisoformat(text)
     except ValueError:
-        raise MemoryContractError(f"{name} must be a time in ISO 8601, got {text!r}", field=name) from None
+        found = None
+    if found is None or found.tzinfo is None:
+        rule = "a time with its zone, as 2026-09-15T09:00:00+02:00"
+        raise MemoryContractError(f"{name} must be {rule}, got {text!r}", field=name, rule=rule, got=text)
+    return found
 
 
 def condition(text: str | None) -> dict[str, Any] | None:

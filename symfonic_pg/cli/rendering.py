@@ -58,7 +58,7 @@ def print_memories(
     table = Table.grid(padding=(0, 2))
     table.add_column(justify="right")
     table.add_column(justify="right")
-    table.add_column()
+    table.add_column(overflow="fold")
     for rank, memory in enumerate(memories, 1):
         heading = _heading(memory, first=rank <= slots and memory.record.kind == PROFILE)
         body = Text("\n").join([heading, _text_of(memory), *_origin(memory, explained)])
@@ -70,21 +70,29 @@ def print_memories(
 
 def print_report(console: Console, report: RecallReport, *, shown: int | None = _DROPPED_SHOWN) -> None:
     """What the routes found, and what was left out and why: the first `shown`, or all."""
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style=_ASIDE)
-    table.add_column()
+    rows: list[tuple[str, Text | str]] = []
     if report.note:
-        table.add_row("nothing asked", plain(report.note))
+        rows.append(("no search", plain(report.note)))
     if report.routes or report.unavailable:
-        table.add_row("found by", _routes(report))
+        rows.append(("found by", _routes(report)))
     dropped = [fate for fate in report.fates if not fate.returned]
     if dropped:
-        table.add_row("left out", _tally(dropped))
-        for fate in dropped[:shown]:
-            table.add_row("", Text(f"{plain(fate.record_id)}  {plain(fate.reason)}", style=_ASIDE))
+        rows.append(("left out", _tally(dropped)))
+        for fate in dropped if shown is None else nearest(dropped, shown):
+            rows.append(("", Text(f"{plain(fate.record_id)}  {plain(fate.reason)}", style=_ASIDE)))
     if report.degraded:
-        table.add_row("degraded", Text("the associations could not be followed to the end", style="yellow"))
-    console.print(table)
+        rows.append(("degraded", Text("the associations could not be followed to the end", style="yellow")))
+    console.print(labelled(rows))
+
+
+def labelled(rows: Iterable[tuple[str, Text | str]]) -> Table:
+    """Lines with labels before them."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style=_ASIDE, min_width=9)
+    table.add_column(overflow="fold")
+    for label, said in rows:
+        table.add_row(label, said)
+    return table
 
 
 def print_explanation(console: Console, explanation: MemoryExplanation) -> None:
@@ -113,6 +121,20 @@ def breakdown(explanation: Explanation) -> str:
     return steps
 
 
+def nearest(dropped: Sequence[RecordFate], shown: int) -> list[RecordFate]:
+    """Of each rule, the first few that it left out by the smallest margin."""
+
+    def margin(fate: RecordFate) -> float:
+        return abs((fate.value or 0.0) - (fate.threshold or 0.0))
+
+    rules = dict.fromkeys(fate.rule for fate in dropped)
+    return [
+        fate
+        for rule in rules
+        for fate in sorted((fate for fate in dropped if fate.rule == rule), key=margin)[:shown]
+    ]
+
+
 def path_of(via: Iterable[str]) -> str:
     """The way by which a memory was reached."""
     return " -> ".join(map(plain, via))
@@ -122,9 +144,9 @@ def _heading(memory: RetrievedMemory, *, first: bool) -> Text:
     record = memory.record
     kind = f" {plain(record.kind)}" if record.kind else ""
     where = "here" if memory.distance == 0 else f"{memory.distance} up"
-    heading = Text(f"{plain(record.record_id)}  {record.layer}{kind}", style=_TITLE)
-    heading.append(f"  {where}, {plain(str(record.scope))}", style="not bold dim")
-    return heading.append("  (first by its profile slot)", style="not bold dim") if first else heading
+    slot = ", set first" if first else ""
+    heading = Text(f"{plain(record.record_id)}  {record.layer}{kind}{slot}", style=_TITLE)
+    return heading.append(f"  {where}, {plain(str(record.scope))}", style="not bold dim")
 
 
 def _text_of(memory: RetrievedMemory) -> Text:

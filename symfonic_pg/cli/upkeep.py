@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 from collections.abc import Sequence
 from typing import Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from symfonic_pg.cli.console import answers, note, print_json
@@ -61,15 +61,16 @@ async def doctor(
     if as_json:
         print_json(findings_shape(findings))
     else:
-        answers().print(_table(findings))
+        _print(findings)
     return FAILED if any(finding.status == "failure" for finding in findings) else None
 
 
-def _table(findings: Sequence[Finding]) -> Table:
-    table = Table.grid(padding=(0, 2))
+def _print(findings: Sequence[Finding]) -> None:
+    console = answers()
     for finding in findings:
-        said = Text(finding.detail)
-        if finding.fix:
-            said.append(f"\nto mend it: {finding.fix}", style="cyan")
-        table.add_row(Text(finding.status, style=_STYLES[finding.status]), finding.name, said)
-    return table
+        status = Text(f"{finding.status:<8}", style=_STYLES[finding.status])
+        # Not wrapped: what mends it is there to be copied.
+        console.print(status, f"{finding.name:<12}", finding.detail, soft_wrap=True)
+        for line in re.split(r"(?<=;) ", finding.fix):
+            if line:
+                console.print(Text(f"{'':<22}{line}", style="cyan"), soft_wrap=True)

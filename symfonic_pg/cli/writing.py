@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -52,7 +53,8 @@ async def remember(
             watched = None
         async with place.store(embedder=watched) as store:
             writer = _Writer(store, name, model, progress)
-            for batch in read_batches(raw, vectors=model is not None):
+            batches = read_batches(raw, vectors=model is not None)
+            while batch := _next(batches):
                 await writer.write(batch)
     writer.finish(as_json=as_json)
     return REFUSED if writer.faults else None
@@ -132,6 +134,15 @@ class _Writer:
         )
         if self.refused:
             note(f"{self.refused} not written: each batch of 1,000 lines is written whole or not at all")
+
+
+def _next(batches: Iterator[Batch]) -> Batch | None:
+    """The next batch; Ctrl-C ends a read that waits for input, which the loop's handler would sit out."""
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return next(batches, None)
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 @contextmanager

@@ -39,6 +39,8 @@ class MemoryExplanation:
 
     def __str__(self) -> str:
         lines = [str(self.fate)] if self.fetched else self._unfetched()
+        if self.fetched and not self.fate.returned:
+            lines += self._own()
         if not self.fate.returned or not self.fetched:
             lines.append(f"  {self._last_returned()}")
         return "\n".join(lines)
@@ -48,6 +50,14 @@ class MemoryExplanation:
             return "nothing was returned"
         ranked = f"score {self.last_score:.4f} and ranks at {self.last_rank_score:.4f}"
         return f"the last one returned has {ranked}"
+
+    def _own(self) -> list[str]:
+        signals = ", ".join(f"{name} {value:.4f}" for name, value in self.signals.present().items())
+        lines = [f"  its signals at distance {self.distance}: {signals or 'none'}"]
+        if self.score is not None:
+            rank = "" if self.rank_score is None else f" and would rank at {self.rank_score:.4f}"
+            lines.append(f"  it has score {self.score:.4f}{rank}")
+        return lines
 
     def _unfetched(self) -> list[str]:
         if self.fate.memory is None:
