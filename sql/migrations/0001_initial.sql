@@ -352,7 +352,7 @@ BEGIN
              ORDER BY u.tenant_id, u.memory_id
              LIMIT batch
           ) AS p;
-        SELECT coalesce(greatest(1, min(t.place) - 1), cardinality(tenants)) INTO taken
+        SELECT coalesce(min(greatest(1, t.place - 1)), cardinality(tenants)) INTO taken
           FROM unnest(tried) WITH ORDINALITY AS t(attempts, place)
          WHERE t.attempts > 0;
         looked := looked + reach;

@@ -27,10 +27,12 @@ DROP FUNCTION
     {schema}.lexical_route,
     {schema}.lexical_statistics,
     {schema}.lineage,
+    {schema}.most_salient_in_layer,
     {schema}.move_records,
+    {schema}.newest_in_layer,
     {schema}.note_language,
-    {schema}.pending_window,
     {schema}.prepare_load,
+    {schema}.profile_in_layer,
     {schema}.profile_route,
     {schema}.recent_route,
     {schema}.reindex_memory,
@@ -45,8 +47,10 @@ DROP FUNCTION
     {schema}.seen_record,
     {schema}.store_vectors,
     {schema}.term_weight,
+    {schema}.unembedded,
     {schema}.unindex_memories,
-    {schema}.vector_route;
+    {schema}.vector_route,
+    {schema}.window_end;
 
 DROP TABLE
     {schema}.turns,
