@@ -15,6 +15,7 @@ from symfonic_pg.memory.window import flattened
 
 RETURNED = "returned"
 ACTIVATION = "activation"
+SOURCE = "source"
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +242,9 @@ class _Ends:
             rule=reason.rule,
             value=reason.value,
             threshold=reason.bound,
-            fetched=record_id in self.fetched or (not trail and reason.stage != ACTIVATION),
+            fetched=record_id in self.fetched
+            or reason.stage == SOURCE
+            or (not trail and reason.stage != ACTIVATION),
             via=trail,
         )
 
@@ -250,7 +253,7 @@ def _weight(fate: RecordFate) -> tuple[bool, bool, bool]:
     return not fate.returned, fate.stage == ACTIVATION, fate.duplicate_of is not None
 
 
-def _reason(reason: str, stage: str = "source") -> Reason:
+def _reason(reason: str, stage: str = SOURCE) -> Reason:
     return reason if isinstance(reason, Reason) else Reason(reason, stage)
 
 

@@ -7,8 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-from importlinter.cli import lint_imports
-
 ROOT = Path(__file__).parents[2]
 
 # What a module may need beyond the standard library: the dependency that it is about.
@@ -28,6 +26,8 @@ sys.path[:0] = [sys.argv[1]]
 missing = {}
 def names(package, prefix):
     for found in pkgutil.iter_modules([package], prefix):
+        if found.name.endswith(".__main__"):
+            continue
         yield found.name
         if found.ispkg:
             yield from names(f"{package}/{found.name.rpartition('.')[2]}", found.name + ".")
@@ -43,7 +43,10 @@ print(json.dumps(missing))
 
 
 def test_the_floors_hold() -> None:
-    assert lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True) == 0
+    # In a process of its own: the linter switches off every logger of the one that it runs in.
+    check = "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports(no_cache=True))"
+    ran = subprocess.run([sys.executable, "-c", check], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout
 
 
 def test_modules_need_only_what_they_are_about() -> None:
