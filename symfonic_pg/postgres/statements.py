@@ -21,9 +21,9 @@ class Statement:
     """One SQL text with `$1 … $n` and the values for them; `schema` is the one whose objects it names.
 
     Values are str, int, float, bool, bytes, aware datetime, None, and lists of these; the SQL casts every
-    parameter, so that each driver sends it as the same type. asyncpg has to ask the server, on each connection,
-    about any array that is not text[], and makes infinity of Python's very first and last instants: numbers in
-    lists and instants of any age travel as text.
+    parameter, so that each driver sends it as the same type. asyncpg has to ask the server, on each
+    connection, about any array that is not text[], and makes infinity of Python's very first and last
+    instants: numbers in lists and instants of any age travel as text.
     """
 
     name: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeAlias
 
 import asyncpg
@@ -132,8 +132,13 @@ class _HostPool:
             return await self._pool.acquire()
 
     async def release(self, connection: Connection, *, after: BaseException | None) -> None:
-        # Waits for a cancelled statement; one that goes on beyond the grace period costs the connection.
-        await self._pool.release(connection, timeout=None if after is None else GRACE)
+        if after is None:
+            await self._pool.release(connection)
+            return
+        # Waits for a cancelled statement; one that goes on beyond the grace period costs the connection. What
+        # went wrong before is what the caller has to see.
+        with suppress(Exception):
+            await self._pool.release(connection, timeout=GRACE)
 
     async def close(self) -> None:
         """Nothing: the pool is the host's."""

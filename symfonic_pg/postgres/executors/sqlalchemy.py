@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from sqlalchemy import exc
@@ -142,11 +142,13 @@ class _EnginePool:
         try:
             await within(GRACE, connection.rollback(), grace=0)
         except Exception:
-            await connection.invalidate()
+            clean = False
         else:
-            # psycopg would use the outdated plan again.
-            if failure is not None and failure.sqlstate == STALE_PLAN:
-                await connection.invalidate()
+            # psycopg would use an outdated plan again.
+            clean = failure is None or failure.sqlstate != STALE_PLAN
+        if not clean:
+            with suppress(Exception):
+                await within(GRACE, connection.invalidate(), grace=0)
 
     async def close(self) -> None:
         """Nothing: the engine is the host's."""
