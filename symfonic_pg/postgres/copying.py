@@ -94,8 +94,11 @@ def integer_array(values: Sequence[int]) -> bytes:
 
 
 def halfvec(values: Sequence[float]) -> bytes:
-    """pgvector's halfvec: its dimension, an unused word, and the halves."""
-    return raw(struct.pack(f">Hh{len(values)}e", len(values), 0, *values))
+    """pgvector's halfvec."""
+    # Not at the top: this module is imported where no vector is ever written, and pgvector may be missing.
+    from pgvector import HalfVector
+
+    return raw(HalfVector(list(values)).to_binary())
 
 
 def _array_of(oid: int, items: list[bytes]) -> bytes:
