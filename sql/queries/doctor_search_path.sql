@@ -2,7 +2,11 @@
 -- search_path: it moved away from under them if the extension was moved after the migration.
 -- params: none
 WITH functions AS (
-    SELECT p.proname, string_to_array(replace(substr(setting, length('search_path=') + 1), ' ', ''), ',') AS path
+    -- Every path ends in pg_temp, so that no temporary table stands before the store's own.
+    SELECT p.proname,
+           array_remove(
+               string_to_array(replace(substr(setting, length('search_path=') + 1), ' ', ''), ','), 'pg_temp'
+           ) AS path
       FROM pg_catalog.pg_proc AS p, unnest(p.proconfig) AS setting
      WHERE p.pronamespace = to_regnamespace('{schema}') AND setting LIKE 'search_path=%'
 ), extension AS (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from importlib.util import find_spec
+from io import TextIOWrapper
 
 
 def main() -> None:
@@ -11,6 +12,10 @@ def main() -> None:
     missing = [package for package in ("typer", "rich") if find_spec(package) is None]
     if missing:
         sys.exit(f"symfonic-pg needs {' and '.join(missing)}: pip install 'symfonic-pg[cli]'")
+    for stream in (sys.stdout, sys.stderr):
+        # Where the encoding has no such character, a question mark is better than an error.
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
     from symfonic_pg.cli.app import app
 
     app()
