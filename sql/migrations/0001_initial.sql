@@ -1303,7 +1303,7 @@ CREATE FUNCTION {schema}.search(
     context_ids text[], only_ids text[]
 )
 RETURNS TABLE (
-    summary text, distance integer, routes integer, cosine double precision, lex double precision, hops integer,
+    summary text, routes integer, cosine double precision, lex double precision, hops integer, distance integer,
     record_id text, layer text, text text, salience double precision, kind text, created_at timestamptz,
     updated_at timestamptz, access_count bigint, last_accessed_at timestamptz, valid_from timestamptz,
     valid_until timestamptz, expires_at timestamptz, language text, metadata text
@@ -1424,10 +1424,10 @@ BEGIN
     RETURN NEXT;
 
     RETURN QUERY
-    SELECT NULL::text, distances[array_position(scopes, m.scope_id)], found.routes,
+    SELECT NULL::text, found.routes,
            1 - (e.embedding <=> query),
            CASE WHEN stats.shares ? coalesce(m.language, store_language) THEN coalesce(spoken_of.lex, 0) END,
-           found.hops,
+           found.hops, distances[array_position(scopes, m.scope_id)],
            m.record_id, m.layer, m.text, m.salience, m.kind, m.created_at, m.updated_at,
            m.access_count + coalesce(uses.access_count, 0)::bigint,
            greatest(m.last_accessed_at, uses.last_accessed_at),

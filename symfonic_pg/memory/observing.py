@@ -17,7 +17,7 @@ from symfonic_pg.memory.observations import Observation, Observations
 from symfonic_pg.memory.records import MemoryQuery
 from symfonic_pg.memory.scope import MemoryScope
 from symfonic_pg.memory.signals import observed_signals
-from symfonic_pg.memory.sources import Candidate
+from symfonic_pg.memory.sources import Candidate, trusted_candidate
 from symfonic_pg.memory.vectors import vector
 from symfonic_pg.memory.window import ConversationTurn
 
@@ -212,7 +212,7 @@ class ObservingSource:
         assert query.as_of is not None
         baseline = 0.0 if model is None else model.baseline
         return [
-            Candidate(
+            trusted_candidate(
                 observation.record,
                 observed_signals(
                     observation,

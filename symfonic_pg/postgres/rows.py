@@ -19,6 +19,8 @@ from symfonic_pg.terms import term_counts
 Row = Sequence[Any]
 
 _LAYERS = {layer.value: layer for layer in MemoryLayer}
+# What json.loads does, without its look for white space around.
+_parsed = json.JSONDecoder().raw_decode
 
 
 def scope_parameters(scope: MemoryScope) -> tuple[str, list[str], list[str]]:
@@ -106,7 +108,7 @@ def record_from_row(row: Row, lineage: Sequence[MemoryScope], start: int = 0) ->
         valid_until and _utc(valid_until),
         expires_at and _utc(expires_at),
         language,
-        EMPTY if metadata == "{}" else json.loads(metadata),
+        EMPTY if metadata == "{}" else _parsed(metadata)[0],
     )
 
 
@@ -115,12 +117,7 @@ def observations_from_rows(rows: Iterable[Row], scope: MemoryScope) -> tuple[Obs
     lineage = lineage_of(scope)
     return tuple(
         Observation(
-            record_from_row((row[1], *row[6:20]), lineage),
-            row[1],
-            _ROUTE_SETS[row[2]],
-            row[3],
-            row[4],
-            row[5],
+            record_from_row(row, lineage, start=5), row[5], _ROUTE_SETS[row[1]], row[2], row[3], row[4]
         )
         for row in rows
     )
