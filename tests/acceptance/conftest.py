@@ -15,7 +15,6 @@ from typer.testing import CliRunner, Result
 
 from symfonic_pg.cli.app import app
 
-
 # A server that is not there.
 NOWHERE = "postgresql://nobody:secret@127.0.0.1:1/none"
 
@@ -35,7 +34,14 @@ class Memories(Protocol):
 @pytest.fixture
 def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """An environment in which nothing decides how output looks, nor where the memories are."""
-    for name in ("SYMFONIC_PG_DSN", "COLUMNS", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+    for name in (
+        "SYMFONIC_PG_DSN",
+        "COLUMNS",
+        "FORCE_COLOR",
+        "NO_COLOR",
+        "TTY_COMPATIBLE",
+        "TTY_INTERACTIVE",
+    ):
         monkeypatch.delenv(name, raising=False)
     return monkeypatch
 

@@ -49,7 +49,8 @@ def test_stdin_is_read_for_a_dash(symfonic: Command) -> None:
 
 def test_every_field_arrives(symfonic: Command, memories: Memories) -> None:
     given = memory(
-        "a", scope="org:acme/user:a%2Fb", layer="prospective", salience=0.25, kind="promise", language="german",
+        "a", scope="org:acme/user:a%2Fb", layer="prospective", salience=0.25, kind="promise",
+        language="german",
         created_at="2026-01-01T00:00:00+00:00", updated_at="2026-02-01T00:00:00+00:00", access_count=3,
         last_accessed_at="2026-03-01T00:00:00+00:00", valid_from="2026-01-02T00:00:00+00:00",
         valid_until="2027-01-01T00:00:00+00:00", expires_at="2028-01-01T00:00:00+00:00",
