@@ -12,11 +12,10 @@ from symfonic_pg.assets import asset_dir
 from symfonic_pg.memory.errors import MemoryUnavailable
 from symfonic_pg.postgres.connecting import connected
 from symfonic_pg.postgres.executors.base import Executor
+from symfonic_pg.postgres.indexing import index_kinds
 from symfonic_pg.postgres.migrations import head_revision
 from symfonic_pg.postgres.statements import load_statement, quoted_schema
 
-# The widest vectors that fit the B-tree row of a model's covering index.
-LEVEL_INDEX_DIMENSIONS = 1200
 _COUNT_LIMIT = 20_000
 _INDEX = re.compile(r"CREATE (?:UNIQUE )?INDEX (?P<name>\w+)[^;]*;")
 
@@ -136,8 +135,7 @@ def judge_model(
     name: str, number: int, dimension: int, count: int, indexes: list[str], *, schema: str, vectors: str
 ) -> Finding:
     """The finding for one embedding model, from the names of its usable indexes."""
-    wanted = ["hnsw", "level"] if dimension <= LEVEL_INDEX_DIMENSIONS else ["hnsw"]
-    missing = [kind for kind in wanted if f"embeddings_{kind}_{number}" not in indexes]
+    missing = [kind for kind in index_kinds(dimension) if f"embeddings_{kind}_{number}" not in indexes]
     many = f"more than {_COUNT_LIMIT:,}" if count > _COUNT_LIMIT else f"{count:,}"
     detail = f"{name}: number {number}, {dimension} dimensions, {many} vectors"
     if not missing:

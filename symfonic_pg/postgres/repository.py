@@ -21,6 +21,7 @@ from symfonic_pg.memory.scope import MemoryScope, scope_of
 from symfonic_pg.memory.vectors import half_text
 from symfonic_pg.memory.window import ConversationTurn
 from symfonic_pg.postgres.executors.base import Executor, Rows
+from symfonic_pg.postgres.indexing import build_indexes
 from symfonic_pg.postgres.loading import copy_new
 from symfonic_pg.postgres.rows import (
     ScopePaths,
@@ -232,6 +233,16 @@ class MemoryRepository:
                 return models.get(name)
             self._models.update(models)
         return self._models.get(name)
+
+    async def index_model(self, name: str) -> None:
+        """Build the vector indexes of a registered model that are missing, without blocking anybody.
+
+        Worth it after the first bulk load: until then every search of its vectors is an exact scan. Takes
+        minutes where there are many; for a pool of asyncpg or psycopg whose role owns the table.
+        """
+        known = await self._registered(name)
+        assert known is not None
+        await build_indexes(self.executor, known, schema=self.schema)
 
     async def associate(self, scope: MemoryScope, edges: Iterable[Association]) -> int:
         """Write edges at a scope, weighing (0, 1]; passes over those with an end that is not visible."""

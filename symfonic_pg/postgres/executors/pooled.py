@@ -6,7 +6,8 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
-from typing import Generic, TypeVar
+from copy import copy
+from typing import Generic, Self, TypeVar
 
 from symfonic_pg.memory.errors import SchemaMismatch
 from symfonic_pg.postgres.executors.base import Connections, ConnectionT, CopyTarget, Driver, Executor, Rows
@@ -32,6 +33,8 @@ class PooledExecutor(Generic[ConnectionT]):
     """
 
     borrowed = False
+    # Whether a fetched statement is a transaction by itself, as some maintenance has to be.
+    runs_alone = True
 
     def __init__(
         self, driver: Driver[ConnectionT], pool: Connections[ConnectionT], *, timeout: float
@@ -39,6 +42,12 @@ class PooledExecutor(Generic[ConnectionT]):
         self._driver = driver
         self._pool = pool
         self._timeout = checked_timeout(timeout)
+
+    def patient(self, timeout: float) -> Self:
+        """An executor on the same pool that gives each call `timeout` seconds."""
+        other = copy(self)
+        other._timeout = checked_timeout(timeout)
+        return other
 
     async def fetch(self, statement: Statement) -> Rows:
         """Run one statement in a transaction of its own; one that lost against another writer runs again.

@@ -32,6 +32,8 @@ class SqlAlchemyExecutor(PooledExecutor[Owner]):
     applies here as well.
     """
 
+    runs_alone = False
+
     def __init__(self, engine: AsyncEngine, *, timeout: float = 10.0) -> None:
         _native(engine.dialect.driver)
         super().__init__(SqlAlchemyDriver(), _EnginePool(engine), timeout=timeout)
