@@ -8,9 +8,10 @@ import os
 import time
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, Self, Unpack
 
-from symfonic_pg.embedders import EmbedderError, baseline_of, embed_texts
+from symfonic_pg.embedders import EmbedderError, embed_texts
 from symfonic_pg.memory import (
     MemoryContractError,
     MemoryLayer,
@@ -23,7 +24,6 @@ from symfonic_pg.memory import (
 )
 from symfonic_pg.memory.batches import checked_batch
 from symfonic_pg.memory.layers import RETRIEVABLE_LAYERS
-from symfonic_pg.memory.observing import EmbeddingModel
 from symfonic_pg.memory.recall import (
     Association,
     ConversationTurn,
@@ -38,9 +38,12 @@ from symfonic_pg.postgres.connecting import connected
 from symfonic_pg.postgres.dsn import normalise
 from symfonic_pg.postgres.embedded import EmbeddedServer
 from symfonic_pg.postgres.executors import executor_for
+from symfonic_pg.postgres.health import check_writes
 from symfonic_pg.postgres.migrations import migrate
+from symfonic_pg.postgres.replicas import FallbackExecutor
 from symfonic_pg.postgres.repository import MemoryRepository
 from symfonic_pg.postgres.sources import PostgresCandidateSource
+from symfonic_pg.store.embedding_verbs import EmbeddingVerbs
 from symfonic_pg.store.explaining import MemoryExplanation, explained
 from symfonic_pg.store.logs import log_slow
 from symfonic_pg.store.settings import StoreOptions, StoreSettings
@@ -51,23 +54,30 @@ logger = logging.getLogger("symfonic_pg.store")
 Scope = MemoryScope | str
 
 
-class MemoryStore:
+class MemoryStore(EmbeddingVerbs):
     """Memories in PostgreSQL, written and recalled.
 
     Open one with `connect`, `embedded` or `on`, each an async context manager or, for `on`, a plain call.
     Every verb sees what lies at its scope and above, and writes at exactly its scope. Safe for any number of
     tasks at once. Raises MemoryContractError for what the caller got wrong, MemoryUnavailable when the
-    database cannot be asked.
+    database cannot be asked. Recalls and reads go to `reading`, the repository itself unless there is a
+    replica.
     """
 
     def __init__(
-        self, repository: MemoryRepository, settings: StoreSettings, *, dsn: str | None = None
+        self,
+        repository: MemoryRepository,
+        settings: StoreSettings,
+        *,
+        dsn: str | None = None,
+        reading: MemoryRepository | None = None,
     ) -> None:
         self.repository = repository
         self.settings = settings
         self._dsn = dsn
+        self._reading = reading or repository
         self._source = PostgresCandidateSource(
-            repository,
+            self._reading,
             embedder=settings.embedder,
             fanout=settings.fanout,
             half_life=settings.half_life,
@@ -85,6 +95,8 @@ class MemoryStore:
         pool_max: int = 10,
         driver: str | None = None,
         prepared_statements: bool = True,
+        read_dsn: str | None = None,
+        read_fallback: bool = False,
         **options: Unpack[StoreOptions],
     ) -> AsyncIterator[Self]:
         """A store on a pool of its own, for as long as the block lasts; see StoreSettings for the options.
@@ -93,21 +105,32 @@ class MemoryStore:
         choose the `driver` unless it is given; by default asyncpg where it is installed.
         prepared_statements=False is for poolers that hand one session to several clients. The first call
         connects.
+
+        `read_dsn` names a replica: recalls and reads go there, on a second pool of the same size, and `fresh`
+        is the same store without it. A replica that cannot be asked is MemoryUnavailable; with
+        read_fallback=True the primary answers in its place.
         """
         settings = StoreSettings(**options)
-        executor = connected(
-            dsn,
+        pool = partial(
+            connected,
             driver=driver,
             timeout=settings.timeout,
             pool_min=pool_min,
             pool_max=pool_max,
             prepared_statements=prepared_statements,
         )
+        executor = pool(dsn)
+        reader = None if read_dsn is None else pool(read_dsn)
+        if reader is not None and read_fallback:
+            reader = FallbackExecutor(reader, executor, timeout=settings.timeout)
         try:
             repository = MemoryRepository(executor, schema=settings.schema, language=settings.language)
-            yield cls(repository, settings, dsn=normalise(dsn))
+            reading = None if reader is None else repository.on(reader)
+            yield cls(repository, settings, dsn=normalise(dsn), reading=reading)
         finally:
             await executor.close()
+            if reader is not None:
+                await reader.close()
 
     @classmethod
     @asynccontextmanager
@@ -138,6 +161,17 @@ class MemoryStore:
         """
         executor = executor_for(connection, timeout=self.settings.timeout)
         return type(self)(self.repository.on(executor), self.settings, dsn=self._dsn)
+
+    @property
+    def fresh(self) -> Self:
+        """The same store with its reads on the primary, where every write that has returned is seen."""
+        return type(self)(self.repository, self.settings, dsn=self._dsn)
+
+    async def check(self) -> None:
+        """Raise MemoryUnavailable, with the reason, where a write or a recall would fail; writes nothing."""
+        await check_writes(self.repository)
+        if self._reading is not self.repository:
+            await self._reading.models()
 
     @property
     def dsn(self) -> str:
@@ -247,11 +281,11 @@ class MemoryStore:
 
     async def get(self, scope: Scope, record_ids: Iterable[str]) -> list[MemoryRecord]:
         """The visible ones of these records, in the order asked, each once."""
-        return await self.repository.get(_scope(scope), record_ids)
+        return await self._reading.get(_scope(scope), record_ids)
 
     async def count(self, scope: Scope) -> int:
         """How many memories are visible, of every layer, valid or not."""
-        return await self.repository.count(_scope(scope))
+        return await self._reading.count(_scope(scope))
 
     async def list(
         self,
@@ -265,7 +299,7 @@ class MemoryStore:
         after: PageEnd | None = None,
     ) -> list[MemoryRecord]:
         """One page of what is visible, newest first; `after` is the last record of the page before."""
-        return await self.repository.list(
+        return await self._reading.list(
             _scope(scope), layers=layers, kind=kind, where=where, exactly=exactly, limit=limit, after=after
         )
 
@@ -295,7 +329,7 @@ class MemoryStore:
 
     async def neighbours(self, scope: Scope, record_ids: Iterable[str]) -> Sequence[Association]:
         """The visible edges out of these records, strongest first."""
-        return await self.repository.neighbours(_scope(scope), record_ids)
+        return await self._reading.neighbours(_scope(scope), record_ids)
 
     async def append_turns(self, scope: Scope, turns: Iterable[ConversationTurn]) -> int:
         """Add turns to the conversation at exactly a scope, and count the new ones."""
@@ -307,7 +341,7 @@ class MemoryStore:
 
     async def recent(self, scope: Scope, limit: int) -> Sequence[ConversationTurn]:
         """The last turns at exactly a scope, oldest first."""
-        return await self.repository.recent(_scope(scope), limit)
+        return await self._reading.recent(_scope(scope), limit)
 
     def _hydrator(self, policy: RetrievalPolicy | None) -> Hydrator:
         settings = self.settings
@@ -337,14 +371,6 @@ class MemoryStore:
         except EmbedderError as exc:
             logger.warning("%d records stand as pending: %s", len(batch), exc)
             return [None] * len(batch)
-
-    async def _model(self) -> EmbeddingModel:
-        embedder = self.settings.embedder
-        assert embedder is not None
-        known = await self.repository.model(embedder.model)
-        if known is not None and known.dimension == embedder.dimension:
-            return known
-        return await self.repository.register_model(embedder.model, embedder.dimension, baseline_of(embedder))
 
 
 def _asked(
