@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from symfonic_pg.postgres.statements import Statement, load_statement
 
@@ -15,6 +15,7 @@ HeldT = TypeVar("HeldT", contravariant=True)
 Rows = Sequence[Sequence[Any]]
 
 
+@runtime_checkable
 class Executor(Protocol):
     """Runs statements: on a pool, or on one connection that somebody else owns.
 
@@ -73,7 +74,15 @@ class Failure:
     message: str
 
 
-class Driver(Protocol[HeldT]):
+class Translator(Protocol):
+    """Who knows what a driver's exceptions mean."""
+
+    def failure(self, error: Exception) -> Failure | None:
+        """What the driver's exception says; None for one that is not the database's."""
+        ...
+
+
+class Driver(Translator, Protocol[HeldT]):
     """One driver's way to do each thing; holds no state."""
 
     async def fetch(self, connection: HeldT, statement: Statement) -> Rows:
@@ -90,10 +99,6 @@ class Driver(Protocol[HeldT]):
 
     def savepoint(self, connection: HeldT) -> AbstractAsyncContextManager[object]:
         """A savepoint in whatever transaction the connection's owner has, or will find, open."""
-        ...
-
-    def failure(self, error: Exception) -> Failure | None:
-        """What the driver's exception says; None for one that is not the database's."""
         ...
 
 

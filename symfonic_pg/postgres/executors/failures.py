@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from symfonic_pg.memory.errors import MemoryContractError, MemoryUnavailable, SchemaMismatch, SymfonicError
-from symfonic_pg.postgres.executors.base import Driver, Failure
+from symfonic_pg.postgres.executors.base import Failure, Translator
 from symfonic_pg.postgres.migrations import head_revision
 
 # Raised by the functions of this package for what the caller got wrong.
@@ -86,7 +85,7 @@ def reaching() -> Iterator[None]:
 
 
 @contextmanager
-def translated(driver: Driver[Any], timeout: float) -> Iterator[None]:
+def translated(driver: Translator, timeout: float) -> Iterator[None]:
     """Raise what the block's failures mean; the driver's own exception is the cause."""
     try:
         yield
