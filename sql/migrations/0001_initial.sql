@@ -1695,7 +1695,7 @@ SELECT m.tenant_id || '/' || m.record_id AS key,
              WHERE u.tenant_id = m.tenant_id AND u.memory_id = m.memory_id)) AS last_used_at,
        (SELECT string_agg(o.name, ', ' ORDER BY o.name)
           FROM {schema}.embeddings AS e JOIN {schema}.models AS o ON o.model_id = e.model_id
-         WHERE e.tenant_id = m.tenant_id AND e.memory_id = m.memory_id) AS models
+         WHERE e.tenant_id = m.tenant_id AND e.memory_id = m.memory_id) AS embedded_by
   FROM {schema}.memories AS m CROSS JOIN (SELECT) AS read_only;
 
 -- scope_tree: one row a level that was ever written to, for people who read. The join with nothing makes the view
