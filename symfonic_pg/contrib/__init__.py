@@ -1,0 +1,1 @@
+"""Integrations, each with one optional dependency of its own."""

@@ -1,0 +1,1 @@
+"""What `manage.py` can be asked about memories."""

@@ -1,0 +1,1 @@
+"""The app's migrations: revision for revision those of `symfonic-pg migrate`."""

@@ -1,0 +1,153 @@
+"""The project's stores: one on Django's connections, one on a pool of its own for async code."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from functools import cache
+from typing import Any, Unpack
+
+from django.core.exceptions import ImproperlyConfigured
+
+from symfonic_pg.contrib.django.bridging import LoopedEmbedder, complete, completed
+from symfonic_pg.contrib.django.configuration import Configuration, configured
+from symfonic_pg.contrib.django.databases import address_of, obstacle, prepares
+from symfonic_pg.memory.errors import MemoryContractError
+from symfonic_pg.postgres.repository import MemoryRepository
+from symfonic_pg.store import MemoryStore, StoreOptions, StoreSettings
+
+
+class DjangoMemoryStore:
+    """The verbs of MemoryStore for synchronous code, on Django's connection.
+
+    Inside `transaction.atomic()` whatever it writes is committed or rolled back with the block. Each verb is
+    the async store's own, run to its end. Safe for any number of threads: each has its own connection, from
+    Django.
+    """
+
+    def __init__(self, alias: str, **options: Unpack[StoreOptions]) -> None:
+        from symfonic_pg.contrib.django.executor import DjangoExecutor
+
+        settings = self.settings = StoreSettings(**options)
+        self.alias = alias
+        executor = DjangoExecutor(alias, timeout=settings.timeout)
+        repository = MemoryRepository(executor, schema=settings.schema, language=settings.language)
+        if settings.embedder is not None:
+            settings = replace(settings, embedder=LoopedEmbedder(settings.embedder, settings.timeout))
+        self._store = _SteppedStore(repository, settings)
+
+    def __repr__(self) -> str:
+        return f"DjangoMemoryStore({self.alias!r}, schema={self.settings.schema!r})"
+
+    def _behind(self) -> MemoryStore:
+        return self._store
+
+    # mypy fears that **fields might name self.
+    recall = completed(MemoryStore.recall, _behind)  # type: ignore[arg-type]
+    retrieve = completed(MemoryStore.retrieve, _behind)  # type: ignore[arg-type]
+    explain = completed(MemoryStore.explain, _behind)
+    remember = completed(MemoryStore.remember, _behind)
+    load = completed(MemoryStore.load, _behind)
+    get = completed(MemoryStore.get, _behind)
+    count = completed(MemoryStore.count, _behind)
+    list = completed(MemoryStore.list, _behind)
+    reinforce = completed(MemoryStore.reinforce, _behind)
+    forget = completed(MemoryStore.forget, _behind)
+    move = completed(MemoryStore.move, _behind)
+    erase = completed(MemoryStore.erase, _behind)
+    associate = completed(MemoryStore.associate, _behind)
+    dissociate = completed(MemoryStore.dissociate, _behind)
+    neighbours = completed(MemoryStore.neighbours, _behind)
+    append_turns = completed(MemoryStore.append_turns, _behind)
+    append_turn = completed(MemoryStore.append_turn, _behind)
+    recent = completed(MemoryStore.recent, _behind)
+    count_pending = completed(MemoryStore.count_pending, _behind)
+    failed_embeddings = completed(MemoryStore.failed_embeddings, _behind)
+    retry_embeddings = completed(MemoryStore.retry_embeddings, _behind)
+    check = completed(MemoryStore.check, _behind)
+
+
+class _SteppedStore(MemoryStore):
+    """A store whose coroutines never wait: its executor is synchronous, its embedder has loops of its own."""
+
+    def __init__(self, repository: MemoryRepository, settings: StoreSettings, **fields: Any) -> None:
+        super().__init__(repository, settings, **fields)
+        # The embedder's loop keeps the deadline: without a loop there is none to be had.
+        self._source.embed_timeout = None
+
+
+def memory_store(using: str | None = None) -> DjangoMemoryStore:
+    """The store on Django's connection for an alias, by default that of SYMFONIC_PG_DATABASE.
+
+    It may be kept, also by a module, and shared by threads. In async code use `async_memory_store`.
+    """
+    configuration = configured()
+    return _store_on(using or configuration.database, configuration)
+
+
+def async_memory_store(using: str | None = None) -> MemoryStore:
+    """The store for async views: a MemoryStore on a pool of its own, outside Django's transactions.
+
+    Each event loop has one for an alias; call this where you use it, and keep nothing. It is closed when its
+    loop ends, which under an ASGI server is at shutdown.
+    """
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        raise MemoryContractError(
+            "there is no running event loop: use memory_store() in synchronous code"
+        ) from None
+    configuration = configured()
+    key = loop, using or configuration.database, configuration
+    if key not in _open:
+        _close_of_ended_loops()
+        life = _life(*key)
+        # A loop that ends closes every generator that began in it, and this one closes the pool.
+        _open[key] = life, complete(anext(life))
+    return _open[key][1]
+
+
+def connected_store(alias: str, configuration: Configuration) -> AbstractAsyncContextManager[MemoryStore]:
+    """A store on a pool of its own, to the database that an alias names."""
+    _check(alias)
+    return MemoryStore.connect(
+        address_of(alias),
+        pool_max=configuration.pool_max,
+        prepared_statements=prepares(alias),
+        **configuration.options,
+    )
+
+
+_Key = tuple[asyncio.AbstractEventLoop, str, Configuration]
+_open: dict[_Key, tuple[AsyncGenerator[MemoryStore, None], MemoryStore]] = {}
+
+
+async def _life(
+    loop: asyncio.AbstractEventLoop, alias: str, configuration: Configuration
+) -> AsyncGenerator[MemoryStore, None]:
+    try:
+        async with connected_store(alias, configuration) as store:
+            yield store
+    finally:
+        _open.pop((loop, alias, configuration), None)
+
+
+def _close_of_ended_loops() -> None:
+    """Close what a loop left open that was closed without ending its generators."""
+    for key, (life, _) in list(_open.items()):
+        if key[0].is_closed():
+            complete(life.aclose())
+
+
+@cache
+def _store_on(alias: str, configuration: Configuration) -> DjangoMemoryStore:
+    _check(alias)
+    return DjangoMemoryStore(alias, **configuration.options)
+
+
+def _check(alias: str) -> None:
+    reason = obstacle(alias)
+    if reason is not None:
+        raise ImproperlyConfigured(reason)
