@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from functools import cache
 from typing import Any
 
 from rich.console import Console
@@ -35,7 +36,9 @@ def print_json(document: Any) -> None:
     sys.stdout.write(json.dumps(document, ensure_ascii=not unicode, allow_nan=False, indent=2) + "\n")
 
 
+@cache
 def _console(*, stderr: bool) -> Console:
+    # One for each stream: a message printed past the console of a moving bar would tear it.
     console = Console(stderr=stderr, markup=False, highlight=False, emoji=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _PIPED_WIDTH

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
@@ -98,12 +97,14 @@ def encoded(line: Mapping[str, Any] | str | bytes) -> bytes:
     return (line if isinstance(line, str) else json.dumps(line)).encode()
 
 
-def process(arguments: Iterable[str], **options: Any) -> subprocess.Popen[str]:
+def process(arguments: Iterable[str]) -> subprocess.Popen[str]:
     """The command as a process of its own, with pipes for all three streams."""
-    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    env = {**os.environ, **options.pop("env", {})}
     return subprocess.Popen(
-        [sys.executable, "-m", "symfonic_pg.cli", *arguments], text=True, env=env, **pipes, **options
+        [sys.executable, "-m", "symfonic_pg.cli", *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
 
 

@@ -25,7 +25,7 @@ def records(draw: st.DrawFn) -> MemoryRecord:
     return MemoryRecord(
         draw(texts.filter(lambda text: len(text.encode()) <= 255)),
         MemoryScope.of(("org", draw(texts.filter(lambda text: len(text.encode()) <= 255)))),
-        draw(st.sampled_from(["semantic", "episodic", "procedural", "prospective"])),  # type: ignore[arg-type]
+        draw(st.sampled_from(["semantic", "episodic", "procedural", "prospective"])),
         draw(texts),
         draw(st.none() | st.floats(0, 1)),
         draw(st.sampled_from(["", "profile"])),
