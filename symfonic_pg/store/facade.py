@@ -186,6 +186,7 @@ class MemoryStore(EmbeddingVerbs):
 
     async def recall(
         self,
+        /,
         query: MemoryQuery | Scope,
         cue: str | RetrievalPolicy | None = None,
         *,
@@ -204,6 +205,7 @@ class MemoryStore(EmbeddingVerbs):
 
     async def retrieve(
         self,
+        /,
         query: MemoryQuery | Scope,
         cue: str | RetrievalPolicy | None = None,
         *,

@@ -25,7 +25,7 @@ async def bounded(
         yield
     except BaseException as error:
         with suppress(Exception):
-            await within(GRACE, _leave(block, error), grace=0)
+            await within(GRACE, _leave(block, error), grace=0, after=error)
         raise
     else:
         with translated(driver, timeout):

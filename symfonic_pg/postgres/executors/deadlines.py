@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Awaitable, Coroutine, Generator
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from symfonic_pg.memory.errors import MemoryContractError
@@ -25,13 +26,20 @@ def checked_timeout(seconds: float) -> float:
     return seconds
 
 
-async def within(seconds: float, operation: Coroutine[Any, Any, ResultT], *, grace: float = GRACE) -> ResultT:
+async def within(
+    seconds: float,
+    operation: Coroutine[Any, Any, ResultT],
+    *,
+    grace: float = GRACE,
+    after: BaseException | None = None,
+) -> ResultT:
     """The result of `operation`, which is cancelled after `seconds`, and again `grace` seconds after that.
 
-    TimeoutError if it did not make it. A cancellation from outside starts the same grace.
+    TimeoutError if it did not make it. A cancellation from outside starts the same grace. An operation that
+    cleans up `after` a cancellation is not disturbed by that same one, which anyio delivers at every await.
     """
     async with asyncio.timeout(seconds):
-        return await _Impatient(operation, grace)
+        return await _Impatient(operation, grace, after)
 
 
 class _Impatient(Awaitable[ResultT], Generic[ResultT]):
@@ -40,16 +48,20 @@ class _Impatient(Awaitable[ResultT], Generic[ResultT]):
     A cancelled driver asks the server to stop and waits for the reply, which is right, and which against a
     server that hangs would never end. This sits between the task and the coroutine, sees the cancellation
     pass, and costs nothing until then: a supervising task would cost each statement two turns of the event
-    loop.
+    loop. anyio delivers one cancellation again at every await: it counts once.
     """
 
-    def __init__(self, operation: Coroutine[Any, Any, ResultT], grace: float) -> None:
+    def __init__(
+        self, operation: Coroutine[Any, Any, ResultT], grace: float, after: BaseException | None
+    ) -> None:
         self._operation = operation
         self._grace = grace
+        self._reason = after.args if isinstance(after, asyncio.CancelledError) else ()
 
     def __await__(self) -> Generator[Any, Any, ResultT]:
         step, value = self._operation.send, None
         second: _SecondCancellation | None = None
+        reason = self._reason
         try:
             while True:
                 try:
@@ -62,17 +74,51 @@ class _Impatient(Awaitable[ResultT], Generic[ResultT]):
                     # A failure to clean up must not hide that the operation was cancelled.
                     raise asyncio.CancelledError from error
                 try:
-                    step, value = self._operation.send, (yield awaited)
+                    if reason:
+                        yield from _undisturbed(awaited, reason)
+                        step, value = self._operation.send, None
+                    else:
+                        step, value = self._operation.send, (yield awaited)
                 except GeneratorExit:
                     self._operation.close()
                     raise
                 except BaseException as error:
                     if second is None and isinstance(error, asyncio.CancelledError):
-                        second = _SecondCancellation(self._grace)
+                        second, reason = _SecondCancellation(self._grace), error.args
                     step, value = self._operation.throw, error
         finally:
             if second is not None:
                 second.disarm()
+
+
+def _undisturbed(awaited: asyncio.Future[Any] | None, reason: tuple[Any, ...]) -> Generator[Any, Any, None]:
+    """Wait for what an operation awaits, however often the cancellation of this reason comes again.
+
+    The reasons of anyio name the scope that was cancelled. A cancellation of asyncio's own has none, and
+    reaches the operation like any other.
+    """
+    while awaited is not None and not awaited.done():
+        done = asyncio.get_running_loop().create_future()
+        awaited.add_done_callback(partial(_wake, done))
+        try:
+            yield from done
+        except asyncio.CancelledError as error:
+            if error.args != reason:
+                awaited.cancel()
+                awaited._asyncio_future_blocking = True  # what await does to a future before it yields it
+                yield awaited
+                return
+    if awaited is None:
+        try:
+            yield None
+        except asyncio.CancelledError as error:
+            if error.args != reason:
+                raise
+
+
+def _wake(waiting: asyncio.Future[None], _: asyncio.Future[Any]) -> None:
+    if not waiting.done():
+        waiting.set_result(None)
 
 
 class _SecondCancellation:

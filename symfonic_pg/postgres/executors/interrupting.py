@@ -13,18 +13,28 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar, copy_context
 from itertools import count
-from typing import Any
-
-import psycopg
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from symfonic_pg.postgres.executors.deadlines import GRACE
+
+if TYPE_CHECKING:
+    import psycopg
+
+P = ParamSpec("P")
+ResultT = TypeVar("ResultT")
+
+_observer: ContextVar[Interruptions | None] = ContextVar("symfonic_pg statements", default=None)
 
 
 @contextmanager
 def interrupted(connection: psycopg.Connection[Any], seconds: float) -> Iterator[Interruption]:
     """The block's statement is cancelled after `seconds`, its connection cut `GRACE` seconds later."""
     interruption = Interruption(connection)
+    observer = _observer.get()
+    if observer is not None:
+        observer.meets(interruption)
     alarm = _watch.after(seconds, interruption.cancel)
     try:
         yield interruption
@@ -52,13 +62,13 @@ class Interruption:
                 return
             self.began = True
             self._cut = _watch.after(GRACE, self.cut)
-            with suppress(psycopg.Error):
+            with suppress(Exception):
                 self._connection.cancel_safe(timeout=GRACE)
 
     def cut(self) -> None:
         """Shut the socket: whoever reads from a server that does not answer sees its end."""
         if not self._ended:
-            with suppress(psycopg.Error, OSError), _socket_of(self._connection) as duplicate:
+            with suppress(Exception), _socket_of(self._connection) as duplicate:
                 duplicate.shutdown(socket.SHUT_RDWR)
 
     def end(self) -> None:
@@ -71,6 +81,32 @@ class Interruption:
 
 def _socket_of(connection: psycopg.Connection[Any]) -> socket.socket:
     return socket.socket(fileno=os.dup(connection.pgconn.socket))
+
+
+class Interruptions:
+    """The statements of a piece of work that runs in another thread, to be stopped from here."""
+
+    def __init__(self) -> None:
+        self._latest: Interruption | None = None
+        self._stopped = False
+
+    def watching(self, work: Callable[P, ResultT], *args: P.args, **kwargs: P.kwargs) -> ResultT:
+        """Do the work, and know its statements."""
+        context = copy_context()
+        context.run(_observer.set, self)
+        return context.run(work, *args, **kwargs)
+
+    def meets(self, interruption: Interruption) -> None:
+        """The next statement begins; none does any more once the work was stopped."""
+        self._latest = interruption
+        if self._stopped:
+            raise TimeoutError
+
+    def stop(self) -> None:
+        """Cancel the statement that runs, and let no other begin."""
+        self._stopped = True
+        if self._latest is not None:
+            threading.Thread(target=self._latest.cancel, name="symfonic-pg-interrupt", daemon=True).start()
 
 
 class _Alarm:

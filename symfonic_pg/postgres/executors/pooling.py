@@ -92,7 +92,7 @@ class ConnectionPool(Generic[ConnectionT]):
         try:
             with suppress(Exception):
                 if after is not None:
-                    await within(GRACE, self._keeper.settle(connection, after), grace=0)
+                    await within(GRACE, self._keeper.settle(connection, after), grace=0, after=after)
                 clean = True
         finally:
             if clean and not self._closed and self._keeper.is_open(connection):

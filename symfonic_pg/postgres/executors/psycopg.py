@@ -220,7 +220,7 @@ class _HostPool:
         try:
             with suppress(Exception):
                 if after is not None:
-                    await within(GRACE, self._driver.settle(connection, after), grace=0)
+                    await within(GRACE, self._driver.settle(connection, after), grace=0, after=after)
                 if connection in self._switched:
                     await connection.set_autocommit(False)
                 clean = True

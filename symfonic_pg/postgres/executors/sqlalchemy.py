@@ -142,7 +142,7 @@ class _EnginePool:
     async def _settle(self, connection: AsyncConnection, after: BaseException) -> None:
         failure = _native_failure(after)
         try:
-            await within(GRACE, connection.rollback(), grace=0)
+            await within(GRACE, connection.rollback(), grace=0, after=after)
         except Exception:
             clean = False
         else:
@@ -150,7 +150,7 @@ class _EnginePool:
             clean = failure is None or failure.sqlstate != STALE_PLAN
         if not clean:
             with suppress(Exception):
-                await within(GRACE, connection.invalidate(), grace=0)
+                await within(GRACE, connection.invalidate(), grace=0, after=after)
 
     async def close(self) -> None:
         """Nothing: the engine is the host's."""
