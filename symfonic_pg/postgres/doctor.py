@@ -17,6 +17,8 @@ from symfonic_pg.postgres.migrations import head_revision
 from symfonic_pg.postgres.statements import load_statement, quoted_schema
 
 _COUNT_LIMIT = 20_000
+# A level of so many vectors is compared one by one; no level can hold more than all of them.
+_FEW_VECTORS = 15_000
 _INDEX = re.compile(r"CREATE (?:UNIQUE )?INDEX (?P<name>\w+)[^;]*;")
 
 Status = Literal["ok", "warning", "failure"]
@@ -140,6 +142,8 @@ def judge_model(
     detail = f"{name}: number {number}, {dimension} dimensions, {many} vectors"
     if not missing:
         return Finding("models", "ok", detail)
+    if count <= _FEW_VECTORS:
+        return Finding("models", "ok", f"{detail}; too few to need an index yet")
     names = {"schema": schema, "vectors": vectors, "dimension": dimension, "model": number}
     statements = [load_statement(f"index_model_{kind}", **names) for kind in missing]
     detail += "; without the index " + " and ".join(missing)

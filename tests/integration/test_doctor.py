@@ -133,6 +133,20 @@ def test_every_index_that_the_schema_makes_is_expected(database: str) -> None:
     assert made
 
 
+async def test_a_model_of_few_vectors_needs_no_index_yet(database: str) -> None:
+    run(database, MODEL)
+    [finding] = await findings(database, "models")
+    assert finding.status == "ok"
+    assert "too few to need an index yet" in finding.detail
+
+
+@pytest.fixture
+def any_model_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if every model had more vectors than are compared one by one."""
+    monkeypatch.setattr("symfonic_pg.postgres.doctor._FEW_VECTORS", -1)
+
+
+@pytest.mark.usefixtures("any_model_is_large")
 async def test_a_model_without_its_indexes(database: str) -> None:
     run(database, MODEL)
     [finding] = await findings(database, "models")
@@ -141,6 +155,7 @@ async def test_a_model_without_its_indexes(database: str) -> None:
     assert await mended(database, "models")
 
 
+@pytest.mark.usefixtures("any_model_is_large")
 async def test_an_invalid_index_of_a_model(database: str) -> None:
     run(database, MODEL)
     assert await mended(database, "models")
