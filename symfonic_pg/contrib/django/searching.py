@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from symfonic_pg.contrib.django.bridging import complete
 from symfonic_pg.contrib.django.configuration import configured
 from symfonic_pg.contrib.django.executor import DjangoExecutor
 from symfonic_pg.memory.layers import RETRIEVABLE_LAYERS
 from symfonic_pg.memory.records import MemoryQuery
 from symfonic_pg.memory.scope import MemoryScope
+from symfonic_pg.postgres.executors.completing import complete
 from symfonic_pg.postgres.repository import MemoryRepository
 
 # So many memories of a level at most.

@@ -5,21 +5,25 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager
-from dataclasses import replace
 from functools import cache
-from typing import Any, Unpack
+from typing import Unpack
 
 from django.core.exceptions import ImproperlyConfigured
 
-from symfonic_pg.contrib.django.bridging import LoopedEmbedder, complete, completed
+from symfonic_pg.contrib.django.bridging import one_loop_a_call
 from symfonic_pg.contrib.django.configuration import Configuration, configured
 from symfonic_pg.contrib.django.databases import address_of, obstacle, prepares
 from symfonic_pg.memory.errors import MemoryContractError
-from symfonic_pg.postgres.repository import MemoryRepository
+from symfonic_pg.postgres.executors.completing import complete
+from symfonic_pg.postgres.repository import MemoryRepository as AsyncMemoryRepository
 from symfonic_pg.store import MemoryStore, StoreOptions, StoreSettings
+from symfonic_pg.sync import MemoryRepository
+from symfonic_pg.sync.stepping import SteppedStore
+from symfonic_pg.sync.verbs import StoreVerbs
+from symfonic_pg.sync.ways import Stepped
 
 
-class DjangoMemoryStore:
+class DjangoMemoryStore(StoreVerbs):
     """The verbs of MemoryStore for synchronous code, on Django's connection.
 
     Inside `transaction.atomic()` whatever it writes is committed or rolled back with the block. Each verb is
@@ -33,49 +37,17 @@ class DjangoMemoryStore:
         settings = self.settings = StoreSettings(**options)
         self.alias = alias
         executor = DjangoExecutor(alias, timeout=settings.timeout)
-        repository = MemoryRepository(executor, schema=settings.schema, language=settings.language)
-        if settings.embedder is not None:
-            settings = replace(settings, embedder=LoopedEmbedder(settings.embedder, settings.timeout))
-        self._store = _SteppedStore(repository, settings)
+        repository = AsyncMemoryRepository(executor, schema=settings.schema, language=settings.language)
+        run = one_loop_a_call(settings.embedder)
+        self._way = Stepped(SteppedStore.with_loop(repository, settings, run))
+
+    @property
+    def repository(self) -> MemoryRepository:
+        """The repository behind the store, on the same connection."""
+        return MemoryRepository.over(self._way.to(lambda store: store.repository))
 
     def __repr__(self) -> str:
         return f"DjangoMemoryStore({self.alias!r}, schema={self.settings.schema!r})"
-
-    def _behind(self) -> MemoryStore:
-        return self._store
-
-    # mypy fears that **fields might name self.
-    recall = completed(MemoryStore.recall, _behind)  # type: ignore[arg-type]
-    retrieve = completed(MemoryStore.retrieve, _behind)  # type: ignore[arg-type]
-    explain = completed(MemoryStore.explain, _behind)
-    remember = completed(MemoryStore.remember, _behind)
-    load = completed(MemoryStore.load, _behind)
-    get = completed(MemoryStore.get, _behind)
-    count = completed(MemoryStore.count, _behind)
-    list = completed(MemoryStore.list, _behind)
-    reinforce = completed(MemoryStore.reinforce, _behind)
-    forget = completed(MemoryStore.forget, _behind)
-    move = completed(MemoryStore.move, _behind)
-    erase = completed(MemoryStore.erase, _behind)
-    associate = completed(MemoryStore.associate, _behind)
-    dissociate = completed(MemoryStore.dissociate, _behind)
-    neighbours = completed(MemoryStore.neighbours, _behind)
-    append_turns = completed(MemoryStore.append_turns, _behind)
-    append_turn = completed(MemoryStore.append_turn, _behind)
-    recent = completed(MemoryStore.recent, _behind)
-    count_pending = completed(MemoryStore.count_pending, _behind)
-    failed_embeddings = completed(MemoryStore.failed_embeddings, _behind)
-    retry_embeddings = completed(MemoryStore.retry_embeddings, _behind)
-    check = completed(MemoryStore.check, _behind)
-
-
-class _SteppedStore(MemoryStore):
-    """A store whose coroutines never wait: its executor is synchronous, its embedder has loops of its own."""
-
-    def __init__(self, repository: MemoryRepository, settings: StoreSettings, **fields: Any) -> None:
-        super().__init__(repository, settings, **fields)
-        # The embedder's loop keeps the deadline: without a loop there is none to be had.
-        self._source.embed_timeout = None
 
 
 def memory_store(using: str | None = None) -> DjangoMemoryStore:

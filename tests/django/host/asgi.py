@@ -1,0 +1,5 @@
+"""What an ASGI server runs."""
+
+from django.core.asgi import get_asgi_application
+
+application = get_asgi_application()
