@@ -20,6 +20,7 @@ from symfonic_pg.memory.requests import LoadItem, PageEnd, batches, distinct_ids
 from symfonic_pg.memory.scope import MemoryScope, scope_of
 from symfonic_pg.memory.vectors import half_text
 from symfonic_pg.memory.window import ConversationTurn
+from symfonic_pg.postgres.executors import executor_for
 from symfonic_pg.postgres.executors.base import Executor, Rows
 from symfonic_pg.postgres.indexing import build_indexes
 from symfonic_pg.postgres.loading import copy_new
@@ -50,13 +51,16 @@ class MemoryRepository:
 
     Reads see what lies at a scope or above it, writes touch exactly the scope given; ids that are not
     visible are neither counted nor an error. `language` is the text search configuration of records that
-    name none. The executor decides about transactions: on a pool each call is one of its own, on a borrowed
-    connection all belong to the caller's. Raises MemoryContractError before any statement, MemoryUnavailable
-    when the database cannot be asked.
+    name none. It runs on an executor or on whatever `executor_for` makes one of, within `timeout` seconds a
+    call: on a pool or engine each call is a transaction of its own, on a session or connection all belong to
+    the caller's. Raises MemoryContractError before any statement, MemoryUnavailable when the database cannot
+    be asked.
     """
 
-    def __init__(self, executor: Executor, *, schema: str = "symfonic", language: str = "english") -> None:
-        self.executor = executor
+    def __init__(
+        self, owner: object, *, schema: str = "symfonic", language: str = "english", timeout: float = 10.0
+    ) -> None:
+        self.executor = executor_for(owner, timeout=timeout)
         self.schema = schema
         self.language = check_language(language)
         # What never changes once it is known: a model's number and dimension.
