@@ -248,6 +248,12 @@ class MemoryRepository:
         assert known is not None
         await build_indexes(self.executor, known, schema=self.schema)
 
+    async def find_embedded(self, records: Sequence[MemoryRecord], model: str, text_version: str) -> set[int]:
+        """The places of the records whose vector of this model is still the one of their text."""
+        texts = [(record.scope.tenant, record.record_id, record.content_hash) for record in records]
+        rows = await self._rows("find_embedded", *_columns(texts, 3), model, text_version)
+        return {row[0] - 1 for row in rows}
+
     async def associate(self, scope: MemoryScope, edges: Iterable[Association]) -> int:
         """Write edges at a scope, weighing (0, 1]; passes over those with an end that is not visible."""
         scope = scope_of(scope)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import time
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping, Sequence
@@ -11,7 +10,6 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Self, Unpack
 
-from symfonic_pg.embedders import EmbedderError, embed_texts
 from symfonic_pg.memory import (
     MemoryContractError,
     MemoryLayer,
@@ -47,9 +45,8 @@ from symfonic_pg.store.embedding_verbs import EmbeddingVerbs
 from symfonic_pg.store.explaining import MemoryExplanation, explained
 from symfonic_pg.store.logs import log_slow
 from symfonic_pg.store.settings import StoreOptions, StoreSettings
+from symfonic_pg.store.vectors import needed_vectors
 from symfonic_pg.terms import LANGUAGES
-
-logger = logging.getLogger("symfonic_pg.store")
 
 Scope = MemoryScope | str
 
@@ -84,6 +81,11 @@ class MemoryStore(EmbeddingVerbs):
             cosine_share=settings.cosine_share,
             embed_timeout=settings.timeout,
         )
+        # Made here, so that settings that make no sense are refused before the first recall.
+        self._activation = SpreadingActivation(
+            self._source, settings.max_hops, settings.decay, settings.max_nodes
+        )
+        self._window = WorkingWindow(self._source, settings.recent_turns, settings.exclude_speakers)
 
     @classmethod
     @asynccontextmanager
@@ -346,15 +348,11 @@ class MemoryStore(EmbeddingVerbs):
         return await self._reading.recent(_scope(scope), limit)
 
     def _hydrator(self, policy: RetrievalPolicy | None) -> Hydrator:
-        settings = self.settings
-        activation = (
-            SpreadingActivation(self._source, settings.max_hops, settings.decay, settings.max_nodes)
-            if settings.max_hops
-            else None
-        )
-        window = WorkingWindow(self._source, settings.recent_turns, settings.exclude_speakers)
         return memory_capabilities(
-            self._source, policy=policy or settings.policy, activation=activation, window=window
+            self._source,
+            policy=policy or self.settings.policy,
+            activation=self._activation if self.settings.max_hops else None,
+            window=self._window,
         )
 
     async def _embed_and_remember(self, batch: Sequence[MemoryRecord]) -> RememberReport:
@@ -365,14 +363,9 @@ class MemoryStore(EmbeddingVerbs):
         )
 
     async def _vectors(self, batch: Sequence[MemoryRecord]) -> Sequence[tuple[float, ...] | None]:
-        """One vector for each record, None for all where the embedder fails."""
-        embedder, embed_text = self.settings.embedder, self.settings.embed_text
+        embedder = self.settings.embedder
         assert embedder is not None
-        try:
-            return await embed_texts(embedder, [embed_text(record) for record in batch])
-        except EmbedderError as exc:
-            logger.warning("%d records stand as pending: %s", len(batch), exc)
-            return [None] * len(batch)
+        return await needed_vectors(batch, self.repository, embedder, self.settings.embed_text)
 
 
 def _asked(

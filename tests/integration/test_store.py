@@ -27,7 +27,7 @@ from symfonic_pg.memory import (
 )
 from symfonic_pg.postgres.executors import Executor, Rows
 from symfonic_pg.postgres.statements import Statement
-from symfonic_pg.store import MemoryStore
+from symfonic_pg.store import MemoryStore, StoreSettings
 
 ORG = MemoryScope.parse("org:acme")
 USER = ORG.child("user", "u1")
@@ -49,6 +49,9 @@ class Counting:
             raise MemoryUnavailable("the server is gone")
         self.names.append(statement.name)
         return await self._executor.fetch(statement)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._executor, name)
 
 
 @asynccontextmanager
@@ -211,3 +214,41 @@ async def test_a_bad_record_is_refused_before_it_costs_an_embedding(database: st
                 [MemoryRecord("ok", USER, "semantic", "x"), MemoryRecord("w", USER, "working", "turn")]
             )
         assert await store.count(USER) == 0
+
+
+class Counted(HashingEmbedder):
+    """An embedder that counts the texts it is given."""
+
+    texts = 0
+
+    async def embed(self, texts: Sequence[str]) -> Any:
+        self.texts += len(texts)
+        return await super().embed(texts)
+
+
+async def test_what_is_embedded_already_costs_no_embedding(database: str) -> None:
+    embedder = Counted()
+    async with MemoryStore.connect(database, embedder=embedder) as store:
+        records = [MemoryRecord(f"m{place}", USER, "semantic", f"lamp {place}") for place in range(5)]
+        assert (await store.remember(records)).without_embedding == 0
+        assert (await store.load([*records, MemoryRecord("new", USER, "semantic", "a shade")])).unchanged == 5
+        assert embedder.texts == 6
+        changed = MemoryRecord("m0", USER, "semantic", "another lamp")
+        assert (await store.remember([changed, *records[1:]])).without_embedding == 0
+        assert embedder.texts == 7
+
+
+def test_settings_that_make_no_sense_are_refused_at_once() -> None:
+    for wrong in (
+        {"decay": 0.0},
+        {"max_nodes": 0},
+        {"recent_turns": -1},
+        {"cosine_share": 2.0},
+        {"fanout": 0},
+    ):
+        with pytest.raises(MemoryContractError):
+            MemoryStore(_Unasked(), StoreSettings(**wrong))  # type: ignore[arg-type]
+
+
+class _Unasked:
+    """A repository that nothing is asked of."""
