@@ -10,6 +10,7 @@ from symfonic_pg.postgres.repository import MemoryRepository
 from symfonic_pg.testing import ContractRepository, InMemoryRepository
 from symfonic_pg.testing.contract.base import Another
 from tests.conftest import create_database, drop_database
+from tests.integration.blocking_kinds import BLOCKING, Awaited
 from tests.integration.executor_kinds import BORROWED, POOLED, running
 
 KINDS = {
@@ -27,6 +28,11 @@ KINDS = {
 }
 
 
+BLOCKING_KINDS = {
+    kind.name: kind for kind in BLOCKING if kind.name in {"sync-session", "sync-engine", "sync-asyncpg"}
+}
+
+
 @pytest.fixture(scope="module")
 def shared_database(server: str, template_database: str) -> Iterator[str]:
     """One database for the module: every behaviour makes up a tenant of its own."""
@@ -35,11 +41,15 @@ def shared_database(server: str, template_database: str) -> Iterator[str]:
     drop_database(server, dsn)
 
 
-@pytest.fixture(params=["memory", *KINDS])
+@pytest.fixture(params=["memory", *KINDS, *BLOCKING_KINDS])
 async def repository(request: pytest.FixtureRequest) -> AsyncIterator[ContractRepository]:
     """A repository of each kind; what a borrowed connection wrote is rolled back."""
     if request.param == "memory":
         yield InMemoryRepository()
+        return
+    if request.param in BLOCKING_KINDS:
+        with BLOCKING_KINDS[request.param].open(request.getfixturevalue("shared_database")) as blocking:
+            yield Awaited(blocking)
         return
     async with running(KINDS[request.param], request.getfixturevalue("shared_database")) as executor:
         yield MemoryRepository(executor)
