@@ -47,8 +47,9 @@ class Claim:
 class PendingCounts:
     """How many memories have no current vector of a model.
 
-    `waiting` will be embedded, now or when a lease has run out. Set aside until their text changes or they are
-    asked for again are those that `failed` too often and the `empty` ones, for which the model has no vector.
+    `waiting` will be embedded, now or when a lease has run out. Set aside until their text changes or they
+    are asked for again are those that `failed` too often and the `empty` ones, for which the model has no
+    vector.
     """
 
     waiting: int = 0
@@ -103,8 +104,8 @@ class PendingVectors:
     async def claim(self, after: Key, *, batch: int, lease: timedelta, attempts: int) -> Claim:
         """Take at most `batch` of the next memories; one that was tried before comes alone.
 
-        May come back empty before the end: a call looks only so far. What was tried `attempts` times without an
-        answer, as by workers that were killed over it, is set aside.
+        May come back empty before the end: a call looks only so far. What was tried `attempts` times
+        without an answer, as by workers that were killed over it, is set aside.
         """
         rows = await self._rows(
             "claim_pending",
@@ -173,7 +174,7 @@ class PendingVectors:
         return counts
 
     async def failed(self, *, empty: bool, limit: int, after: Key = START) -> list[FailedEmbedding]:
-        """Those that were set aside, in key order; with `empty` also those that the model has no vector for."""
+        """Those that were set aside, in key order; with `empty` also those without a vector for good."""
         rows = await self._rows(
             "list_failed", *self._scope, self._model.number, self._version, *after, empty, limit
         )

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from symfonic_pg.memory import checks
 from symfonic_pg.memory.activation import Association
-from symfonic_pg.memory.batches import BatchItem, checked_batch, checked_vector, elsewhere
+from symfonic_pg.memory.batches import checked_batch, checked_vector
 from symfonic_pg.memory.documents import document
 from symfonic_pg.memory.layers import RETRIEVABLE_LAYERS, MemoryLayer, layers_of
 from symfonic_pg.memory.observations import ROUTES, Observation, Observations
@@ -23,27 +22,26 @@ from symfonic_pg.memory.window import ConversationTurn
 from symfonic_pg.postgres.executors import executor_for
 from symfonic_pg.postgres.executors.base import Executor, Rows
 from symfonic_pg.postgres.indexing import build_indexes
-from symfonic_pg.postgres.loading import copy_new
 from symfonic_pg.postgres.rows import (
-    ScopePaths,
     association_from_row,
+    columns,
     json_text,
     lineage_of,
     observations_from_rows,
-    record_document,
     record_from_row,
     scope_parameters,
     turn_from_row,
 )
+from symfonic_pg.postgres.searching import SpokenLanguages, search_parameters
 from symfonic_pg.postgres.statements import load_statement
-from symfonic_pg.terms import LANGUAGES, check_language, terms
+from symfonic_pg.postgres.writing import Writing
+from symfonic_pg.terms import LANGUAGES, check_language
 
 # At most so many edges of one memory at one level are followed, strongest first, and so many nodes in all.
 EDGE_LIMIT = 1000
 NODE_LIMIT = 5000
 
 _COMPLETENESS = ("exact", "approximate", "truncated")
-_SPOKEN_TENANTS = 4096
 
 
 class MemoryRepository:
@@ -65,8 +63,7 @@ class MemoryRepository:
         self.language = check_language(language)
         # What never changes once it is known: a model's number and dimension.
         self._models: dict[str, EmbeddingModel] = {}
-        # The languages that a tenant's records name, as far as they were met: a cue is cut in each.
-        self._spoken: dict[str, frozenset[str]] = {}
+        self._spoken = SpokenLanguages(language)
 
     @property
     def borrowed(self) -> bool:
@@ -173,7 +170,7 @@ class MemoryRepository:
         """
         known = await self._registered(model)
         items = checked_batch(records, embeddings, known, languages=LANGUAGES)
-        return await self._remember(self.executor, items, known, text_version)
+        return await self._writing(known, text_version).remember(self.executor, items)
 
     async def load(
         self,
@@ -188,18 +185,18 @@ class MemoryRepository:
         Each batch is a transaction: an error leaves the batches before it.
         """
         checks.whole(batch_size, "batch_size", 1)
-        known = await self._registered(model)
+        writing = self._writing(await self._registered(model), text_version)
         report = RememberReport()
         async for start, batch in batches(items, batch_size):
             pairs = [load_pair(item, place) for place, item in enumerate(batch, start)]
             checked = checked_batch(
                 [record for record, _ in pairs],
                 [vector for _, vector in pairs],
-                known,
+                writing.model,
                 languages=LANGUAGES,
                 start=start,
             )
-            report += await self._load(checked, known, text_version)
+            report += await writing.load(self.executor, checked)
         return report
 
     async def register_model(self, name: str, dimension: int, baseline: float = 0.0) -> EmbeddingModel:
@@ -251,7 +248,7 @@ class MemoryRepository:
     async def find_embedded(self, records: Sequence[MemoryRecord], model: str, text_version: str) -> set[int]:
         """The places of the records whose vector of this model is still the one of their text."""
         texts = [(record.scope.tenant, record.record_id, record.content_hash) for record in records]
-        rows = await self._rows("find_embedded", *_columns(texts, 3), model, text_version)
+        rows = await self._rows("find_embedded", *columns(texts, 3), model, text_version)
         return {row[0] - 1 for row in rows}
 
     async def associate(self, scope: MemoryScope, edges: Iterable[Association]) -> int:
@@ -263,13 +260,13 @@ class MemoryRepository:
                 raise checks.broken(f"edges[{position}].weight", "above 0 and at most 1", edge.weight)
         weights = {key: edge.weight for key, edge in zip(_edge_keys(given, scope), given, strict=True) if key}
         values = list(map(str, weights.values()))
-        return await self._number("associate", *scope_parameters(scope), *_columns(list(weights), 3), values)
+        return await self._number("associate", *scope_parameters(scope), *columns(list(weights), 3), values)
 
     async def dissociate(self, scope: MemoryScope, edges: Iterable[Association]) -> int:
         """Delete edges that lie exactly at a scope, whatever their weight."""
         scope = scope_of(scope)
         keys = dict.fromkeys(filter(None, _edge_keys(checks.members(edges, Association, "edges"), scope)))
-        return await self._number("dissociate", *scope_parameters(scope), *_columns(list(keys), 3))
+        return await self._number("dissociate", *scope_parameters(scope), *columns(list(keys), 3))
 
     async def neighbours(self, scope: MemoryScope, record_ids: Iterable[str]) -> Sequence[Association]:
         """The visible edges out of these records between visible ends, strongest first, in one statement."""
@@ -300,7 +297,7 @@ class MemoryRepository:
         scope = scope_of(scope)
         given = checks.members(turns, ConversationTurn, "turns")
         said = [(one.turn_id, str(one.turn), one.speaker, one.text) for one in given]
-        return await self._number("append_turns", *scope_parameters(scope), *_columns(said, 4))
+        return await self._number("append_turns", *scope_parameters(scope), *columns(said, 4))
 
     async def recent(self, scope: MemoryScope, limit: int) -> Sequence[ConversationTurn]:
         """The last turns at exactly a scope, by turn and then by arrival, oldest first."""
@@ -348,38 +345,23 @@ class MemoryRepository:
         fanout: int,
         only: Sequence[str] | None,
     ) -> tuple[dict[str, Any], tuple[Observation, ...]]:
-        """The summary and the finds of search.sql; asked again where the lineage speaks a language not yet
-        met.
-        """
+        """The summary and the finds of search.sql; asked again where the lineage speaks a new language."""
         vector = await self._vector(query, model)
         for _ in range(2):
-            met = self._spoken.get(query.scope.tenant, frozenset()) | {self.language}
-            cue = [
-                (language, term)
-                for language in sorted(met)
-                for term in dict.fromkeys(terms(query.cue, language))
-            ]
-            rows = await self._rows(
-                "search",
-                *scope_parameters(query.scope),
-                sorted(layers),
-                query.as_of or datetime.now(UTC),
-                None if query.where is None else json_text(query.where),
-                fanout,
-                None if vector is None else model,
-                vector,
-                self.language,
-                *_columns(cue, 2),
-                list(query.context_ids),
-                only,
+            parameters = search_parameters(
+                query,
+                layers,
+                fanout=fanout,
+                model=model,
+                vector=vector,
+                language=self.language,
+                spoken=self._spoken.of(query.scope.tenant),
+                only=only,
             )
+            rows = await self._rows("search", *parameters)
             summary: dict[str, Any] = json.loads(rows[0][0])
-            unmet = met.union(LANGUAGES.intersection(summary["languages"])) - met
-            if not unmet or not query.cue:
+            if not self._spoken.meet(query.scope.tenant, summary["languages"]) or not query.cue:
                 break
-            if len(self._spoken) >= _SPOKEN_TENANTS:
-                self._spoken.clear()
-            self._spoken[query.scope.tenant] = met | unmet
         return summary, observations_from_rows(rows[1:], query.scope)
 
     async def _vector(self, query: MemoryQuery, model: str | None) -> str | None:
@@ -389,6 +371,9 @@ class MemoryRepository:
         known = await self.model(model)
         return None if known is None else half_text(checked_vector(query.embedding, known))
 
+    def _writing(self, model: EmbeddingModel | None, text_version: str) -> Writing:
+        return Writing(self.schema, self.language, model, text_version)
+
     async def _registered(self, model: str | None) -> EmbeddingModel | None:
         if model is None:
             return None
@@ -396,45 +381,6 @@ class MemoryRepository:
         if known is None:
             raise checks.broken("model", "a registered one (register_model)", model)
         return known
-
-    async def _load(
-        self, items: Sequence[BatchItem], model: EmbeddingModel | None, text_version: str
-    ) -> RememberReport:
-        async with self.executor.transaction() as executor:
-            known = await copy_new(
-                executor, items, model, schema=self.schema, language=self.language, text_version=text_version
-            )
-            rest = {item.position for item in known}
-            bare = sum(item.embedding is None for item in items if item.position not in rest)
-            copied = RememberReport(inserted=len(items) - len(known), without_embedding=bare)
-            return copied + await self._remember(executor, known, model, text_version)
-
-    async def _remember(
-        self, executor: Executor, items: Sequence[BatchItem], model: EmbeddingModel | None, text_version: str
-    ) -> RememberReport:
-        if not items:
-            return RememberReport()
-        paths = ScopePaths(item.record.scope for item in items)
-        rows = await executor.fetch(
-            load_statement("remember", schema=self.schema).bind(
-                paths.json(),
-                json_text(
-                    [
-                        record_document(item.record, place, paths.ordinal(item.record.scope), self.language)
-                        for place, item in enumerate(items, start=1)
-                    ]
-                ),
-                [None if item.embedding is None else half_text(item.embedding) for item in items],
-                None if model is None else model.name,
-                text_version,
-            )
-        )
-        report = RememberReport()
-        for place, outcome, has_vector in rows:
-            if outcome == "elsewhere":
-                raise elsewhere(items[place - 1].position, items[place - 1].record.record_id)
-            report += replace(RememberReport(without_embedding=not has_vector), **{outcome: 1})
-        return report
 
 
 def _in_order(asked: Sequence[str], found: Mapping[str, Any]) -> list[Any]:
@@ -449,8 +395,3 @@ def _edge_keys(edges: Sequence[Association], scope: MemoryScope) -> list[tuple[s
         else None
         for edge in edges
     ]
-
-
-def _columns(rows: Sequence[tuple[Any, ...]], width: int) -> list[list[Any]]:
-    """Rows as parallel arrays, as unnest() takes them."""
-    return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in range(width)]

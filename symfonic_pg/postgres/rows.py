@@ -38,6 +38,11 @@ def json_text(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
+def columns(rows: Sequence[tuple[Any, ...]], width: int) -> list[list[Any]]:
+    """Rows of a width as parallel arrays, which unnest() puts together again."""
+    return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in range(width)]
+
+
 class ScopePaths:
     """The distinct scopes of a batch, sorted so that two batches lock them in one order."""
 
