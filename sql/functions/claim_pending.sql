@@ -38,7 +38,11 @@ DECLARE
 BEGIN
     LOOP
         SELECT * INTO window_to FROM window_end(tenant, after_tenant, after_memory, reach);
-        EXIT WHEN window_to.end_tenant IS NULL;
+        IF window_to.end_tenant IS NULL THEN
+            after_tenant := NULL;
+            after_memory := NULL;
+            EXIT;
+        END IF;
         SELECT coalesce(array_agg(p.tenant_id), '{}'), array_agg(p.memory_id), array_agg(coalesce(p.attempts, 0))
           INTO tenants, found_ids, tried
           FROM (

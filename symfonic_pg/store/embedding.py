@@ -1,4 +1,4 @@
-"""Embedding what stands as pending: batches taken by lease, embedded, written if their text is still the same."""
+"""Embedding what stands as pending: batches taken by lease, written if their text is still the same."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from symfonic_pg.postgres.pending import START, Key, PendingMemory, PendingVecto
 
 logger = logging.getLogger("symfonic_pg.store")
 
-# A text that no model can object to: it tells an embedder that is out of order from a text that it cannot take.
+# A text that no model can object to: it tells an embedder that is out of order from a text that it cannot
+# take.
 _HARMLESS = "memory"
 
 # How long a watcher leaves an embedder or a database alone that does not answer.
@@ -41,10 +42,11 @@ _DAY = 86_400.0
 class EmbedReport:
     """What embedding pending memories came to; every memory that was tried is in one of the first four.
 
-    `embedded` have their vector now, `without_embedding` are those that the model has none for, `changed` those
-    whose text was changed or deleted while it was embedded. `failed` were refused by the embedder, each by
-    itself; `set_aside` of them too often to be tried again. `remaining` stand as pending afterwards, those that
-    others are embedding included; None where nobody counted. `unavailable` says why embedding stopped early.
+    `embedded` have their vector now, `without_embedding` are those that the model has none for, `changed`
+    those whose text was changed or deleted while it was embedded. `failed` were refused by the embedder,
+    each by itself; `set_aside` of them too often to be tried again. `remaining` stand as pending
+    afterwards, those that others are embedding included; None where nobody counted. `unavailable` says why
+    embedding stopped early.
     """
 
     embedded: int = 0
@@ -135,10 +137,10 @@ class EmbeddingWorker:
             position = claim.reached
 
     async def watch(self, pause: timedelta) -> AsyncGenerator[EmbedReport, None]:
-        """Sweep again and again, for ever: a report a batch, and one whenever it has caught up or has to wait.
+        """Sweep again and again: a report a batch, and one whenever it has caught up or has to wait.
 
-        Waits for `pause` after a sweep, longer where sweeping takes long. While the embedder or the database is
-        out of reach it waits longer and longer, up to five minutes.
+        Waits for `pause` after a sweep, longer where sweeping takes long. While the embedder or the
+        database is out of reach it waits longer and longer, up to five minutes.
         """
         failures, caught_up = 0, False
         while True:
@@ -159,7 +161,7 @@ class EmbeddingWorker:
                 raise
             except (EmbedderUnavailable, MemoryUnavailable) as exc:
                 failures, caught_up = failures + 1, False
-                wait = _backoff(failures, exc)
+                wait = backoff(failures, exc)
                 yield EmbedReport(unavailable=str(exc))
             await asyncio.sleep(wait)
 
@@ -237,7 +239,7 @@ class EmbeddingWorker:
             raise EmbedderUnavailable(str(exc), model=exc.model) from exc
 
 
-def _backoff(failures: int, error: Exception) -> float:
+def backoff(failures: int, error: Exception) -> float:
     """Seconds to leave alone what did not answer, never less than it asked for."""
     asked: float | None = getattr(error, "retry_after", None)
     return _BACKOFF.pause(failures, asked, random.random()) or asked or _BACKOFF.longest

@@ -43,10 +43,11 @@ class EmbeddingVerbs:
     ) -> EmbedReport:
         """Embed what has no current vector, once over everything, and say what it came to.
 
-        Takes `batch_size` memories (1 to 1000) at a time, at most `limit` in all, each for as long as `lease`;
-        any number of callers, in any number of processes, share the work. A text that the embedder refuses
-        `attempts` times (2 to 100) is set aside; one that it has no vector for at once. An embedder that does
-        not answer ends the call with `unavailable`; its texts stay pending. `on_batch` is told of each batch.
+        Takes `batch_size` memories (1 to 1000) at a time, at most `limit` in all, each for as long as
+        `lease`; any number of callers, in any number of processes, share the work. A text that the embedder
+        refuses `attempts` times (2 to 100) is set aside; one that it has no vector for at once. An embedder
+        that does not answer ends the call with `unavailable`; its texts stay pending. `on_batch` is told of
+        each batch.
         """
         worker, pending = await self._work(scope, Pace(limit, batch_size, lease, attempts))
         report = EmbedReport()
@@ -72,9 +73,9 @@ class EmbeddingVerbs:
     ) -> AsyncGenerator[EmbedReport, None]:
         """Embed what has no current vector, now and as it comes, until the caller stops asking.
 
-        Gives a report a batch, one with `remaining` whenever it has caught up, and one with `unavailable` when
-        embedder or database do not answer: then it waits, longer each time. Looks for work every `pause`, less
-        often where looking takes long. SchemaMismatch ends it.
+        Gives a report a batch, one with `remaining` whenever it has caught up, and one with `unavailable`
+        when embedder or database do not answer: then it waits, longer each time. Looks for work every
+        `pause`, less often where looking takes long. SchemaMismatch ends it.
         """
         checks.instance(pause, timedelta, "pause")
         checks.number(pause.total_seconds(), "pause", 0.0, 86_400.0)
@@ -95,9 +96,10 @@ class EmbeddingVerbs:
         limit: int = 100,
         after: FailedEmbedding | None = None,
     ) -> list[FailedEmbedding]:
-        """One page of the memories that were set aside, each with its error; `after` is the last one's before.
+        """One page of the memories that were set aside, each with its error.
 
-        `without_embedding` adds those that the model has no vector for.
+        `after` is the last one of the page before; `without_embedding` adds those that the model has no
+        vector for.
         """
         checks.whole(limit, "limit", 1, checks.MAX_COUNT >> 32)
         pending = await self._seen(scope)
