@@ -11,6 +11,7 @@ from symfonic_pg.memory.records import RememberReport
 from symfonic_pg.memory.vectors import half_text
 from symfonic_pg.postgres import copying
 from symfonic_pg.postgres.executors.base import CopyTarget, Executor
+from symfonic_pg.postgres.executors.failures import Collision
 from symfonic_pg.postgres.rows import ScopePaths, json_text, record_document
 from symfonic_pg.postgres.statements import load_statement
 from symfonic_pg.terms import term_counts
@@ -74,12 +75,16 @@ class Writing:
 
     async def load(self, executor: Executor, items: Sequence[BatchItem]) -> RememberReport:
         """Copy what is new to its tenant and remember the rest, in one transaction."""
-        async with executor.transaction() as inside:
-            known = await self._copy_new(inside, items)
-            rest = {item.position for item in known}
-            bare = sum(item.embedding is None for item in items if item.position not in rest)
-            copied = RememberReport(inserted=len(items) - len(known), without_embedding=bare)
-            return copied + await self.remember(inside, known)
+        try:
+            async with executor.transaction() as inside:
+                known = await self._copy_new(inside, items)
+                rest = {item.position for item in known}
+                bare = sum(item.embedding is None for item in items if item.position not in rest)
+                copied = RememberReport(inserted=len(items) - len(known), without_embedding=bare)
+                return copied + await self.remember(inside, known)
+        except Collision:
+            # COPY cannot update what another writer has just inserted; remember can.
+            return await self.remember(executor, items)
 
     async def _copy_new(self, executor: Executor, items: Sequence[BatchItem]) -> list[BatchItem]:
         """Copy the items whose record_id is new, and return the others."""

@@ -252,3 +252,12 @@ def test_settings_that_make_no_sense_are_refused_at_once() -> None:
 
 class _Unasked:
     """A repository that nothing is asked of."""
+
+
+async def test_loads_of_the_same_records_at_once_all_succeed(database: str) -> None:
+    async with MemoryStore.connect(database) as store:
+        records = [MemoryRecord(f"m{place}", USER, "semantic", f"lamp {place}") for place in range(300)]
+        reports = await asyncio.gather(*(store.load(records) for _ in range(6)))
+        assert await store.count(USER) == 300
+        assert [report.total for report in reports] == [300] * 6
+        assert sum(report.inserted for report in reports) == 300

@@ -6,7 +6,7 @@ import pytest
 
 from symfonic_pg.memory.errors import MemoryContractError, MemoryUnavailable, SchemaMismatch
 from symfonic_pg.postgres.executors.base import Failure
-from symfonic_pg.postgres.executors.failures import as_error, schema_mismatch
+from symfonic_pg.postgres.executors.failures import Collision, as_error, schema_mismatch
 from symfonic_pg.postgres.migrations import head_revision
 
 
@@ -16,7 +16,8 @@ from symfonic_pg.postgres.migrations import head_revision
         # no connection; connecting; login; database; resources; operator; system; transaction; lock; rights
         ([None, "08006", "08P01", "28P01", "3D000", "53300", "53100", "57P01"], MemoryUnavailable),
         (["57P03", "57014", "58030", "25006", "25P02", "25P03", "55P03", "42501"], MemoryUnavailable),
-        (["40001", "40P01", "23503", "23505", "26000", "42P05", "0A000", "XX000"], MemoryUnavailable),
+        (["40001", "40P01", "23503", "23505"], Collision),
+        (["26000", "42P05", "0A000", "XX000"], MemoryUnavailable),
         (["42P01", "42883", "42703", "42704", "3F000"], SchemaMismatch),
         (["SY001"], MemoryContractError),
         (["22012", "22P02", "42601", "23502", "23514", "54000", "P0001"], type(None)),

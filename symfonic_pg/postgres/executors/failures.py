@@ -35,6 +35,10 @@ _POOLER = {"26000", "42P05"}
 _OUT_OF_REACH = ("08", "28", "3D", "53", "57", "58", "25", "55P03", "42501", STALE_PLAN, "XX")
 
 
+class Collision(MemoryUnavailable):
+    """A statement lost against another writer; the same again may succeed."""
+
+
 def as_error(failure: Failure) -> SymfonicError | None:
     """The error that stands for a failure; None for one that is a bug (of a statement, or of its caller)."""
     state, message = failure.sqlstate, failure.message
@@ -45,7 +49,7 @@ def as_error(failure: Failure) -> SymfonicError | None:
     if state in _OTHER_SCHEMA:
         return schema_mismatch(None, reason=message)
     if state in COLLISIONS:
-        return MemoryUnavailable(f"lost against concurrent writers ({COLLISIONS[state]}): {message}")
+        return Collision(f"lost against concurrent writers ({COLLISIONS[state]}): {message}")
     if state in _POOLER:
         return MemoryUnavailable(f"behind a pooler connect with prepared_statements=False: {message}")
     if state.startswith(_OUT_OF_REACH):
