@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 
+import anyio
 import pytest
 
 from symfonic_pg.memory.errors import MemoryContractError
@@ -114,6 +115,67 @@ async def test_it_works_beside_other_tasks() -> None:
 
     found = await asyncio.gather(*map(call, range(10)))
     assert found == [number if number % 2 == 0 else "late" for number in range(10)]
+
+
+async def test_a_cancellation_that_anyio_repeats_counts_once() -> None:
+    cleaned = []
+
+    async def clean() -> None:
+        for _ in range(3):
+            await asyncio.sleep(0)
+            await asyncio.sleep(0.01)
+            await asyncio.create_task(asyncio.sleep(0.01))
+        cleaned.append(True)
+
+    with anyio.move_on_after(0.02) as scope:
+        await within(60, stubborn(clean), grace=5)
+    assert scope.cancelled_caught
+    assert cleaned == [True]
+    # Nothing of it sticks to the task.
+    task = asyncio.current_task()
+    assert task is not None
+    assert task.cancelling() == 0
+
+
+async def test_under_anyio_what_does_not_come_back_is_cancelled_twice() -> None:
+    start = time.monotonic()
+    with anyio.move_on_after(0.02) as scope:
+        await within(60, stubborn(), grace=0.1)
+    assert scope.cancelled_caught
+    assert 0.11 < time.monotonic() - start < 0.6
+
+
+async def test_cleaning_up_after_a_cancellation_is_not_disturbed_by_the_same_one() -> None:
+    cleaned = []
+
+    async def clean() -> None:
+        await asyncio.sleep(0.05)
+        cleaned.append(True)
+
+    async def call() -> None:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError as error:
+            await within(1, clean(), grace=0, after=error)
+            raise
+
+    with anyio.move_on_after(0.02):
+        await call()
+    assert cleaned == [True]
+
+
+async def test_cleaning_up_after_a_cancellation_keeps_its_own_deadline() -> None:
+    async def call() -> None:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError as error:
+            await within(0.1, asyncio.sleep(60), grace=0, after=error)
+
+    start = time.monotonic()
+    with anyio.move_on_after(0.02) as scope:
+        await call()
+    assert scope.cancelled_caught
+    assert 0.11 < time.monotonic() - start < 0.6
 
 
 @pytest.mark.parametrize("seconds", [0, -1, float("inf"), float("nan"), True, "5", None])

@@ -38,8 +38,8 @@ async def within(
     TimeoutError if it did not make it. A cancellation from outside starts the same grace. An operation that
     cleans up `after` a cancellation is not disturbed by that same one, which anyio delivers at every await.
     """
-    async with asyncio.timeout(seconds):
-        return await _Impatient(operation, grace, after)
+    async with asyncio.timeout(seconds) as deadline:
+        return await _Impatient(operation, grace, after, deadline)
 
 
 class _Impatient(Awaitable[ResultT], Generic[ResultT]):
@@ -52,16 +52,21 @@ class _Impatient(Awaitable[ResultT], Generic[ResultT]):
     """
 
     def __init__(
-        self, operation: Coroutine[Any, Any, ResultT], grace: float, after: BaseException | None
+        self,
+        operation: Coroutine[Any, Any, ResultT],
+        grace: float,
+        after: BaseException | None,
+        deadline: asyncio.Timeout,
     ) -> None:
         self._operation = operation
         self._grace = grace
+        self._deadline = deadline
+        self._second: _SecondCancellation | None = None
+        # Why the operation was cancelled; anyio names the scope, asyncio gives no reason.
         self._reason = after.args if isinstance(after, asyncio.CancelledError) else ()
 
     def __await__(self) -> Generator[Any, Any, ResultT]:
         step, value = self._operation.send, None
-        second: _SecondCancellation | None = None
-        reason = self._reason
         try:
             while True:
                 try:
@@ -69,51 +74,56 @@ class _Impatient(Awaitable[ResultT], Generic[ResultT]):
                 except StopIteration as finished:
                     return finished.value  # type: ignore[no-any-return]
                 except Exception as error:
-                    if second is None:
+                    if self._second is None:
                         raise
                     # A failure to clean up must not hide that the operation was cancelled.
                     raise asyncio.CancelledError from error
                 try:
-                    if reason:
-                        yield from _undisturbed(awaited, reason)
-                        step, value = self._operation.send, None
+                    if self._reason:
+                        step, value = self._operation.send, (yield from self._undisturbed(awaited))
                     else:
                         step, value = self._operation.send, (yield awaited)
                 except GeneratorExit:
                     self._operation.close()
                     raise
                 except BaseException as error:
-                    if second is None and isinstance(error, asyncio.CancelledError):
-                        second, reason = _SecondCancellation(self._grace), error.args
+                    if self._second is None and isinstance(error, asyncio.CancelledError):
+                        self._second, self._reason = _SecondCancellation(self._grace), error.args
                     step, value = self._operation.throw, error
         finally:
-            if second is not None:
-                second.disarm()
+            if self._second is not None:
+                self._second.disarm()
 
+    def _undisturbed(self, awaited: asyncio.Future[Any] | None) -> Generator[Any, Any, Any]:
+        """Wait for what the operation awaits, however often a cancellation comes that was there before."""
+        while awaited is not None and not awaited.done():
+            # Cancelling a task cancels what it waits for: this stands in for it.
+            done = asyncio.get_running_loop().create_future()
+            wake = partial(_wake, done)
+            awaited.add_done_callback(wake)
+            try:
+                yield from done
+            except asyncio.CancelledError as error:
+                awaited.remove_done_callback(wake)
+                if self._counts(error):
+                    awaited.cancel()
+                    awaited._asyncio_future_blocking = True  # as await leaves a future that it yields
+                    return (yield awaited)
+        if awaited is None:
+            try:
+                yield None
+            except asyncio.CancelledError as error:
+                if self._counts(error):
+                    raise
+        return None
 
-def _undisturbed(awaited: asyncio.Future[Any] | None, reason: tuple[Any, ...]) -> Generator[Any, Any, None]:
-    """Wait for what an operation awaits, however often the cancellation of this reason comes again.
+    def _counts(self, error: asyncio.CancelledError) -> bool:
+        """Whether it is another cancellation than the one before.
 
-    The reasons of anyio name the scope that was cancelled. A cancellation of asyncio's own has none, and
-    reaches the operation like any other.
-    """
-    while awaited is not None and not awaited.done():
-        done = asyncio.get_running_loop().create_future()
-        awaited.add_done_callback(partial(_wake, done))
-        try:
-            yield from done
-        except asyncio.CancelledError as error:
-            if error.args != reason:
-                awaited.cancel()
-                awaited._asyncio_future_blocking = True  # what await does to a future before it yields it
-                yield awaited
-                return
-    if awaited is None:
-        try:
-            yield None
-        except asyncio.CancelledError as error:
-            if error.args != reason:
-                raise
+        That of one of our timers may come under the other's reason, if both meet between two steps of a task.
+        """
+        fired = self._second is not None and self._second.fired
+        return fired or self._deadline.expired() or error.args != self._reason
 
 
 def _wake(waiting: asyncio.Future[None], _: asyncio.Future[Any]) -> None:
@@ -128,14 +138,14 @@ class _SecondCancellation:
         task = asyncio.current_task()
         assert task is not None
         self._task = task
-        self._fired = False
+        self.fired = False
         self._timer = asyncio.get_running_loop().call_later(grace, self._fire)
 
     def _fire(self) -> None:
-        self._fired = True
+        self.fired = True
         self._task.cancel()
 
     def disarm(self) -> None:
         self._timer.cancel()
-        if self._fired:
+        if self.fired:
             self._task.uncancel()
