@@ -80,7 +80,7 @@ class ScopeAdmin(ReadOnlyAdmin):
         """A scope by its text form, else those of the list whose name begins so."""
         kind, colon, beginning = search_term.strip().partition(":")
         if "/" in search_term:
-            queryset = Scope.objects.filter(path=search_term.strip())
+            queryset = Scope.objects.filter(path=search_term.strip()).order_by("tenant", "number")
         elif opened(request) is None:
             queryset = queryset.filter(tenant__startswith=search_term.strip())
         elif colon:

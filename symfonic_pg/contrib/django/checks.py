@@ -10,8 +10,10 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import router
 
 from symfonic_pg.contrib.django.configuration import configured, unknown_settings
-from symfonic_pg.contrib.django.databases import obstacle
+from symfonic_pg.contrib.django.databases import address_of, obstacle
+from symfonic_pg.contrib.django.stores import memory_store
 from symfonic_pg.memory.errors import MemoryContractError
+from symfonic_pg.postgres.connecting import connected
 from symfonic_pg.postgres.statements import quoted_schema
 
 APP_LABEL = "symfonic_pg"
@@ -35,7 +37,11 @@ def _found() -> Iterator[Error]:
         reason = obstacle(alias)
         if reason is not None:
             yield Error(reason, hint="set SYMFONIC_PG_DATABASE", id=f"{APP_LABEL}.E003")
-        elif not router.allow_migrate(alias, APP_LABEL):
+            continue
+        # Made, not used: neither connects before its first call.
+        memory_store(alias)
+        connected(address_of(alias), pool_max=configuration.pool_max)
+        if not router.allow_migrate(alias, APP_LABEL):
             yield Error(
                 f"a router keeps {APP_LABEL} out of {alias!r}, which SYMFONIC_PG_DATABASE names",
                 hint=f"its allow_migrate({alias!r}, {APP_LABEL!r}) must not be False",

@@ -16,6 +16,7 @@ from psycopg.rows import TupleRow, tuple_row
 
 from symfonic_pg.memory.errors import MemoryUnavailable, SchemaMismatch, SymfonicError
 from symfonic_pg.postgres.executors.base import CopyTarget, Executor, Failure, Rows
+from symfonic_pg.postgres.executors.deadlines import checked_timeout
 from symfonic_pg.postgres.executors.failures import COLLISIONS, as_error, schema_mismatch
 from symfonic_pg.postgres.executors.interrupting import Interruption, interrupted
 from symfonic_pg.postgres.executors.pooled import RETRIES
@@ -41,7 +42,7 @@ class DjangoExecutor:
 
     def __init__(self, alias: str, *, timeout: float = 10.0) -> None:
         self.alias = alias
-        self._timeout = timeout
+        self._timeout = checked_timeout(timeout)
 
     async def fetch(self, statement: Statement) -> Rows:
         """Run one statement; Django's execute wrappers see it, and its query log, but no values."""

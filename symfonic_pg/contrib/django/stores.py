@@ -14,6 +14,8 @@ from symfonic_pg.contrib.django.bridging import one_loop_a_call
 from symfonic_pg.contrib.django.configuration import Configuration, configured
 from symfonic_pg.contrib.django.databases import address_of, obstacle, prepares
 from symfonic_pg.memory.errors import MemoryContractError
+from symfonic_pg.postgres.connecting import connected
+from symfonic_pg.postgres.dsn import normalise
 from symfonic_pg.postgres.executors.completing import complete
 from symfonic_pg.postgres.repository import MemoryRepository as AsyncMemoryRepository
 from symfonic_pg.store import MemoryStore, StoreOptions, StoreSettings
@@ -63,7 +65,7 @@ def async_memory_store(using: str | None = None) -> MemoryStore:
     """The store for async views: a MemoryStore on a pool of its own, outside Django's transactions.
 
     Each event loop has one for an alias; call this where you use it, and keep nothing. It is closed when its
-    loop ends, which under an ASGI server is at shutdown.
+    loop ends, and at an ASGI server's shutdown by `MemoryLifespan`.
     """
     try:
         loop = asyncio.get_running_loop()
@@ -79,6 +81,14 @@ def async_memory_store(using: str | None = None) -> MemoryStore:
         # A loop that ends closes every generator that began in it, and this one closes the pool.
         _open[key] = life, complete(anext(life))
     return _open[key][1]
+
+
+async def close_async_stores() -> None:
+    """Close the stores of the running loop; the next `async_memory_store` opens another."""
+    loop = asyncio.get_running_loop()
+    for key, (life, _) in list(_open.items()):
+        if key[0] is loop:
+            await life.aclose()
 
 
 def connected_store(alias: str, configuration: Configuration) -> AbstractAsyncContextManager[MemoryStore]:
@@ -99,11 +109,21 @@ _open: dict[_Key, tuple[AsyncGenerator[MemoryStore, None], MemoryStore]] = {}
 async def _life(
     loop: asyncio.AbstractEventLoop, alias: str, configuration: Configuration
 ) -> AsyncGenerator[MemoryStore, None]:
+    # Not within MemoryStore.connect: that is such a generator too, and the loop would close both at once.
+    _check(alias)
+    address, settings = address_of(alias), configuration.store
+    executor = connected(
+        address,
+        timeout=settings.timeout,
+        pool_max=configuration.pool_max,
+        prepared_statements=prepares(alias),
+    )
+    repository = AsyncMemoryRepository(executor, schema=settings.schema, language=settings.language)
     try:
-        async with connected_store(alias, configuration) as store:
-            yield store
+        yield MemoryStore(repository, settings, dsn=normalise(address))
     finally:
         _open.pop((loop, alias, configuration), None)
+        await executor.close()
 
 
 def _close_of_ended_loops() -> None:

@@ -1,4 +1,4 @@
-"""Django, set up and migrated by its own commands."""
+"""Django, set up, and migrated by its own command."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from collections.abc import Iterator
 
 import django
 import pytest
-
-django.setup()
-
 from django.core.management import call_command
 from django.db import connections
+from django.test.utils import override_settings
 
 from symfonic_pg.contrib.django import DjangoMemoryStore, memory_store
+
+
+def pytest_configure() -> None:
+    django.setup()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -29,3 +31,10 @@ def store() -> Iterator[DjangoMemoryStore]:
     store = memory_store()
     yield store
     store.erase("org:acme")
+
+
+@pytest.fixture
+def settings_elsewhere() -> Iterator[None]:
+    """The store's database is another than the default one."""
+    with override_settings(SYMFONIC_PG_DATABASE="memories"):
+        yield

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from typing import Any
@@ -41,22 +41,35 @@ class InThreads:
         return in_thread
 
 
-@pytest.fixture(params=["block", "autocommit"])
-async def make(request: pytest.FixtureRequest) -> AsyncIterator[Callable[[], InThreads]]:
-    """Repositories in one thread inside one atomic block, or in several threads without one."""
-    if request.param == "block":
-        with ThreadPoolExecutor(1) as threads:
-            block = transaction.atomic()
-            threads.submit(block.__enter__).result()
-            yield lambda: InThreads(threads)
-            threads.submit(_roll_back, block).result()
-        return
+@pytest.fixture(scope="module")
+def one_thread() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(1) as threads:
+        yield threads
+        threads.submit(connections.close_all).result()
+
+
+@pytest.fixture(scope="module")
+def four_threads() -> Iterator[ThreadPoolExecutor]:
     with ThreadPoolExecutor(4) as threads:
-        yield lambda: InThreads(threads)
+        yield threads
         # One for each thread: none ends before all have begun.
         together = Barrier(4)
         for closed in [threads.submit(_close, together) for _ in range(4)]:
             closed.result()
+
+
+@pytest.fixture(params=["block", "autocommit"])
+def make(
+    request: pytest.FixtureRequest, one_thread: ThreadPoolExecutor, four_threads: ThreadPoolExecutor
+) -> Iterator[Callable[[], InThreads]]:
+    """Repositories in one thread inside one atomic block, or in several threads without one."""
+    if request.param == "autocommit":
+        yield lambda: InThreads(four_threads)
+        return
+    block = transaction.atomic()
+    one_thread.submit(block.__enter__).result()
+    yield lambda: InThreads(one_thread)
+    one_thread.submit(_roll_back, block).result()
 
 
 @pytest.mark.parametrize("behaviour", CONTRACT, ids=lambda behaviour: behaviour.name)
@@ -70,7 +83,6 @@ async def test_the_contract_is_kept(behaviour: Behaviour, make: Callable[[], InT
 def _roll_back(block: Any) -> None:
     transaction.set_rollback(True)
     block.__exit__(None, None, None)
-    connections.close_all()
 
 
 def _close(together: Barrier) -> None:
