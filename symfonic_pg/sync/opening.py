@@ -48,7 +48,17 @@ class Opening:
         """Close what this process opened, and the bridge; a second call does nothing."""
         opened, self._opened = self._opened, None
         if opened is not None and self._bridge.runs(opened.loop):
-            self._bridge.run(lambda _: opened.life.__aexit__(None, None, None))
+            self._bridge.run(lambda _: _ended(opened))
         else:
             inherit(opened)
         self._bridge.close()
+
+
+async def _ended(opened: _Opened) -> None:
+    """Close the store, and what its embedder has opened in the bridge's loop, where nobody else could."""
+    try:
+        await opened.life.__aexit__(None, None, None)
+    finally:
+        close_embedder = getattr(opened.store.settings.embedder, "aclose", None)
+        if close_embedder is not None:
+            await close_embedder()

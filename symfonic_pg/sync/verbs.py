@@ -106,6 +106,7 @@ class RepositoryVerbs(Waiting[MemoryRepository]):
     index_model = waited(MemoryRepository.index_model)
     models = waited(MemoryRepository.models)
     model = waited(MemoryRepository.model)
+    find_embedded = waited(MemoryRepository.find_embedded)
     associate = waited(MemoryRepository.associate)
     dissociate = waited(MemoryRepository.dissociate)
     neighbours = waited(MemoryRepository.neighbours)
