@@ -86,29 +86,37 @@ BEGIN
         RETURN;
     END IF;
 
+    INSERT INTO embedding_leases AS l (
+        tenant_id, memory_id, model_id, content_hash, text_version, holder, leased_at, leased_until, attempts)
+    SELECT m.tenant_id, m.memory_id, model_number, m.content_hash, version, holder, now(), now() + lease,
+           t.attempts + 1
+      FROM unnest(tenants[:taken], found_ids[:taken], tried[:taken]) AS t(tenant_id, memory_id, attempts)
+      JOIN memories AS m ON m.tenant_id = t.tenant_id AND m.memory_id = t.memory_id
+     ORDER BY m.tenant_id, m.memory_id
+        ON CONFLICT (tenant_id, memory_id, model_id) DO UPDATE SET
+            content_hash = excluded.content_hash, text_version = excluded.text_version,
+            holder = excluded.holder, leased_at = excluded.leased_at, leased_until = excluded.leased_until,
+            attempts = excluded.attempts, verdict = NULL,
+            error = CASE WHEN excluded.attempts > 1 THEN l.error END
+        WHERE (l.content_hash, l.text_version) IS DISTINCT FROM (excluded.content_hash, excluded.text_version)
+           OR (l.verdict IS NULL AND l.leased_until <= now());
+    -- whoever had one of them may have finished, lease and all, while this one was looking
+    DELETE FROM embedding_leases AS l
+     USING unnest(tenants[:taken], found_ids[:taken]) AS t(tenant_id, memory_id), embeddings AS e
+     WHERE l.tenant_id = t.tenant_id AND l.memory_id = t.memory_id AND l.model_id = model_number
+       AND l.holder = claim_pending.holder
+       AND e.tenant_id = t.tenant_id AND e.memory_id = t.memory_id AND e.model_id = model_number
+       AND e.content_hash = l.content_hash AND e.text_version = version;
+
     RETURN QUERY
-    WITH mine AS (
-        INSERT INTO embedding_leases AS l (
-            tenant_id, memory_id, model_id, content_hash, text_version, holder, leased_at, leased_until, attempts)
-        SELECT m.tenant_id, m.memory_id, model_number, m.content_hash, version, holder, now(), now() + lease,
-               t.attempts + 1
-          FROM unnest(tenants[:taken], found_ids[:taken], tried[:taken]) AS t(tenant_id, memory_id, attempts)
-          JOIN memories AS m ON m.tenant_id = t.tenant_id AND m.memory_id = t.memory_id
-         ORDER BY m.tenant_id, m.memory_id
-            ON CONFLICT (tenant_id, memory_id, model_id) DO UPDATE SET
-                content_hash = excluded.content_hash, text_version = excluded.text_version,
-                holder = excluded.holder, leased_at = excluded.leased_at, leased_until = excluded.leased_until,
-                attempts = excluded.attempts, verdict = NULL,
-                error = CASE WHEN excluded.attempts > 1 THEN l.error END
-            WHERE (l.content_hash, l.text_version) IS DISTINCT FROM (excluded.content_hash, excluded.text_version)
-               OR (l.verdict IS NULL AND l.leased_until <= now())
-        RETURNING l.tenant_id, l.memory_id, l.attempts
-    )
-    SELECT m.tenant_id, m.memory_id, encode(m.content_hash, 'hex'), mine.attempts, path.kinds, path.level_ids,
+    SELECT m.tenant_id, m.memory_id, encode(m.content_hash, 'hex'), l.attempts, path.kinds, path.level_ids,
            m.record_id, m.layer, m.text, m.salience, m.kind, m.created_at, m.updated_at, m.access_count,
            m.last_accessed_at, m.valid_from, m.valid_until, m.expires_at, m.language, m.metadata::text
-      FROM mine
-      JOIN memories AS m ON m.tenant_id = mine.tenant_id AND m.memory_id = mine.memory_id
+      FROM unnest(tenants[:taken], found_ids[:taken]) AS t(tenant_id, memory_id)
+      JOIN embedding_leases AS l
+        ON l.tenant_id = t.tenant_id AND l.memory_id = t.memory_id AND l.model_id = model_number
+       AND l.holder = claim_pending.holder
+      JOIN memories AS m ON m.tenant_id = t.tenant_id AND m.memory_id = t.memory_id
      CROSS JOIN LATERAL scope_path(m.tenant_id, m.scope_id) AS path
      ORDER BY m.tenant_id, m.memory_id;
 END

@@ -17,8 +17,8 @@ DIMENSION = 32
 class Embedder:
     """A hashing embedder that keeps the batches it was asked for, and misbehaves on request.
 
-    `raises(texts)` gives an exception to raise, or None; `meanwhile(texts)` is awaited while the model "runs";
-    texts in `nothing` have no vector.
+    `raises(texts)` gives an exception to raise, or None; `meanwhile(texts)` is awaited while the model
+    "runs". The texts in `nothing` have no vector: a number stands in all its places.
     """
 
     def __init__(self, model: str = "test") -> None:

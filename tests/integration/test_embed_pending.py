@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from datetime import timedelta
 
 import asyncpg
@@ -15,7 +14,7 @@ from symfonic_pg.embedders import HashingEmbedder
 from symfonic_pg.memory import MemoryContractError, MemoryRecord
 from symfonic_pg.postgres.migrations import migrate
 from symfonic_pg.store import EmbedReport, MemoryStore, PendingCounts
-from tests.integration.pending import DIMENSION, Embedder, leases, records, stale, value
+from tests.integration.pending import Embedder, leases, records, stale, value
 
 
 @pytest.fixture
@@ -42,7 +41,7 @@ async def test_what_was_written_without_a_vector_gets_one(
     database: str, plain: MemoryStore, embedder: Embedder, driver: str
 ) -> None:
     given = [
-        MemoryRecord("deep", "org:a%2Fb/user:u%3A1", "episodic", "a deep memory", metadata={"speaker": "Ana"}),
+        MemoryRecord("deep", "org:a%2Fb/user:u%3A1", "episodic", "a deep memory"),
         *records(5),
     ]
     await plain.remember(given)
@@ -87,7 +86,9 @@ async def test_the_hook_sees_the_record_as_it_was_written(database: str, plain: 
     assert seen == [record]
 
 
-async def test_a_changed_text_is_pending_again(plain: MemoryStore, store: MemoryStore, embedder: Embedder) -> None:
+async def test_a_changed_text_is_pending_again(
+    plain: MemoryStore, store: MemoryStore, embedder: Embedder
+) -> None:
     await store.remember(records(3))
     assert await store.count_pending() == PendingCounts()
     await plain.remember(MemoryRecord("r1", "org:acme", "semantic", "another text"))
@@ -202,7 +203,9 @@ async def test_a_text_without_an_embedding_is_asked_for_once(
     assert await store.embed_pending() == EmbedReport(without_embedding=1, remaining=0)
 
 
-async def test_a_text_that_has_no_embedding_any_more_loses_its_vector(database: str, store: MemoryStore) -> None:
+async def test_a_text_that_has_no_embedding_any_more_loses_its_vector(
+    database: str, store: MemoryStore
+) -> None:
     await store.remember(records(1))
     embedder = Embedder()
     embedder.nothing = {"text r0": 0.0}
@@ -371,7 +374,8 @@ async def test_finding_few_among_many_reads_two_indexes_and_no_table(
         SELECT tenant_id, 10 + n, scope_id, layer, 'm' || n, 'text ' || n, now(), now(),
                sha256(convert_to('text ' || n, 'UTF8')), '{{}}', '{{}}', 0
           FROM symfonic.memories, generate_series(1, {many}) AS n;
-        INSERT INTO symfonic.embeddings (tenant_id, memory_id, model_id, scope_id, layer, embedding, content_hash)
+        INSERT INTO symfonic.embeddings (tenant_id, memory_id, model_id, scope_id, layer, embedding,
+                                         content_hash)
         SELECT m.tenant_id, m.memory_id, e.model_id, m.scope_id, m.layer, e.embedding, m.content_hash
           FROM symfonic.embeddings AS e, symfonic.memories AS m
          WHERE m.memory_id > 10 AND m.memory_id % 6000 <> 0;
@@ -380,9 +384,12 @@ async def test_finding_few_among_many_reads_two_indexes_and_no_table(
     await connection.execute("VACUUM (ANALYZE) symfonic.memories, symfonic.embeddings")
     await connection.execute("SET enable_seqscan = off; SET enable_bitmapscan = off")
     plan = await connection.fetch(
-        "EXPLAIN (COSTS OFF) SELECT * FROM symfonic.unembedded(NULL, 1::smallint, '', 'org:acme', 5000, 'org:acme', 15000)"
+        "EXPLAIN (COSTS OFF)"
+        " SELECT * FROM symfonic.unembedded(NULL, 1::smallint, '', 'org:acme', 5000, 'org:acme', 15000)"
     )
-    scans = sorted(row[0].strip(" ->") for row in plan if "Scan" in row[0])
+    scans = sorted(
+        row[0].strip(" ->") for row in plan if "Scan" in row[0] and "Subquery Scan" not in row[0]
+    )
     assert scans == [
         "Index Only Scan using embeddings_pkey on embeddings e",
         "Index Only Scan using memories_pkey on memories m",
@@ -402,7 +409,6 @@ async def test_finding_few_among_many_reads_two_indexes_and_no_table(
     assert (await store.embed_pending()).embedded == 3
     # One call found them, wherever they lie; it ends at the window that holds the first.
     assert claims <= 4
-    assert DIMENSION == 32
 
 
 async def test_a_lease_is_refused_where_no_clock_could_keep_it(store: MemoryStore) -> None:
