@@ -13,15 +13,17 @@ DECLARE
 BEGIN
     IF EXISTS (
         SELECT FROM unnest(sources, targets) AS edge(source, target)
-          JOIN memories AS s ON s.tenant_id = tenant AND s.record_id = edge.source AND s.scope_id = ANY (scopes)
-          JOIN memories AS t ON t.tenant_id = tenant AND t.record_id = edge.target AND t.scope_id = ANY (scopes)
+         CROSS JOIN LATERAL record_of(tenant, edge.source) AS s
+         CROSS JOIN LATERAL record_of(tenant, edge.target) AS t
+         WHERE s.scope_id = ANY (scopes) AND t.scope_id = ANY (scopes)
     ) THEN
         here := ensure_scope(tenant, kinds, level_ids);
         INSERT INTO associations (tenant_id, source_id, scope_id, target_id, relationship, weight)
         SELECT tenant, s.memory_id, here, t.memory_id, edge.relationship, edge.weight
           FROM unnest(sources, targets, relationships, weights) AS edge(source, target, relationship, weight)
-          JOIN memories AS s ON s.tenant_id = tenant AND s.record_id = edge.source AND s.scope_id = ANY (scopes)
-          JOIN memories AS t ON t.tenant_id = tenant AND t.record_id = edge.target AND t.scope_id = ANY (scopes)
+         CROSS JOIN LATERAL record_of(tenant, edge.source) AS s
+         CROSS JOIN LATERAL record_of(tenant, edge.target) AS t
+         WHERE s.scope_id = ANY (scopes) AND t.scope_id = ANY (scopes)
          ORDER BY s.memory_id, t.memory_id, edge.relationship
             ON CONFLICT (tenant_id, source_id, scope_id, target_id, relationship)
             DO UPDATE SET weight = excluded.weight;

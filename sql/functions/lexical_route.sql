@@ -70,15 +70,14 @@ BEGIN
               LEFT JOIN LATERAL (
                 SELECT sum(term_weight(cue.share, m.term_counts[array_position(m.terms, cue.term)],
                                        m.term_total, mean_total)) AS score
-                  FROM memories AS m
+                  FROM memory_of(tenant, kept.memory_id) AS m
                  CROSS JOIN unnest(later_languages, later_terms, later_shares) AS cue(language, term, share)
-                 WHERE later_terms IS NOT NULL AND m.tenant_id = tenant AND m.memory_id = kept.memory_id
-                   AND cue.language = coalesce(m.language, store_language)
+                 WHERE later_terms IS NOT NULL AND cue.language = coalesce(m.language, store_language)
               ) AS completed ON true
         ), live AS MATERIALIZED (
             SELECT best.memory_id, best.score
               FROM (SELECT * FROM scored ORDER BY scored.score DESC, scored.memory_id) AS best
-              JOIN memories AS m ON m.tenant_id = tenant AND m.memory_id = best.memory_id
+             CROSS JOIN LATERAL memory_of(tenant, best.memory_id) AS m
              WHERE is_live(m.valid_from, m.valid_until, m.expires_at, moment)
                AND (metadata_filter IS NULL OR m.metadata @> metadata_filter)
              ORDER BY best.score DESC, best.memory_id

@@ -8,8 +8,11 @@ AS $function$
 DECLARE
     moving CONSTANT bigint[] := ARRAY(
         SELECT m.memory_id
-          FROM memories AS m JOIN lineage(tenant, kinds, level_ids) AS l ON l.scope_id = m.scope_id
-         WHERE l.distance = 0 AND m.tenant_id = tenant AND m.record_id = ANY (record_ids)
+          FROM memories AS m
+         WHERE m.tenant_id = tenant AND m.record_id = ANY (record_ids)
+           -- not =, which could make the whole scope the way to its records
+           AND m.scope_id IS NOT DISTINCT FROM (
+                SELECT l.scope_id FROM lineage(tenant, kinds, level_ids) AS l WHERE l.distance = 0)
          ORDER BY m.memory_id
            FOR UPDATE OF m);
 BEGIN

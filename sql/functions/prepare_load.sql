@@ -13,7 +13,7 @@ BEGIN
                 THEN nextval(pg_get_serial_sequence('memories', 'memory_id')) END
       FROM unnest(ordinals, record_ids) WITH ORDINALITY AS r(ordinal, record_id, place)
       JOIN ensure_scopes(paths) AS path ON path.ordinal = r.ordinal
-      LEFT JOIN memories AS m ON m.tenant_id = path.tenant_id AND m.record_id = r.record_id
+      LEFT JOIN LATERAL record_of(path.tenant_id, r.record_id) AS m ON true
      ORDER BY r.place;
 END
 $function$;

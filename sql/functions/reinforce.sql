@@ -7,8 +7,9 @@ AS $function$
 DECLARE
     used CONSTANT bigint[] := ARRAY(
         SELECT m.memory_id
-          FROM memories AS m JOIN lineage(tenant, kinds, level_ids) AS l ON l.scope_id = m.scope_id
-         WHERE m.tenant_id = tenant AND m.record_id = ANY (record_ids)
+          FROM unnest(record_ids) AS asked(record_id)
+         CROSS JOIN LATERAL record_of(tenant, asked.record_id) AS m
+          JOIN lineage(tenant, kinds, level_ids) AS l ON l.scope_id = m.scope_id
          ORDER BY m.memory_id);
 BEGIN
     IF used <> '{}' THEN

@@ -27,7 +27,7 @@ BEGIN
     SELECT r.place, 'elsewhere', false
       FROM jsonb_to_recordset(records) AS r(place integer, scope bigint, record_id text)
       JOIN find_scopes(paths) AS path ON path.ordinal = r.scope
-      JOIN memories AS m ON m.tenant_id = path.tenant_id AND m.record_id = r.record_id
+     CROSS JOIN LATERAL record_of(path.tenant_id, r.record_id) AS m
      WHERE m.scope_id IS DISTINCT FROM path.scope_id
      ORDER BY r.place;
     IF FOUND THEN RETURN; END IF;
@@ -49,7 +49,7 @@ BEGIN
                (i.layer, i.text, i.salience, i.kind, i.valid_from, i.valid_until, i.expires_at, i.language,
                 i.metadata, i.terms)
                AND (m.created_at = i.created_at OR NOT i.created_at_given) AS same
-          FROM incoming AS i JOIN memories AS m ON m.tenant_id = i.tenant_id AND m.record_id = i.record_id
+          FROM incoming AS i CROSS JOIN LATERAL record_of(i.tenant_id, i.record_id) AS m
     ), written AS (
         -- in one order for every batch, so that two of them cannot wait for each other
         INSERT INTO memories AS m (
@@ -94,7 +94,7 @@ BEGIN
                m.content_hash, version
           FROM jsonb_to_recordset(records) AS r(place integer, scope bigint, record_id text)
           JOIN find_scopes(paths) AS path ON path.ordinal = r.scope
-          JOIN memories AS m ON m.tenant_id = path.tenant_id AND m.record_id = r.record_id
+         CROSS JOIN LATERAL record_of(path.tenant_id, r.record_id) AS m
          WHERE vectors[r.place] IS NOT NULL
          ORDER BY m.tenant_id, m.memory_id
             ON CONFLICT (tenant_id, memory_id, model_id) DO UPDATE SET
@@ -113,7 +113,7 @@ BEGIN
       FROM unnest(places, outcomes) AS o(place, outcome)
       JOIN jsonb_to_recordset(records) AS r(place integer, scope bigint, record_id text) ON r.place = o.place
       JOIN find_scopes(paths) AS path ON path.ordinal = r.scope
-      JOIN memories AS m ON m.tenant_id = path.tenant_id AND m.record_id = r.record_id
+     CROSS JOIN LATERAL record_of(path.tenant_id, r.record_id) AS m
      ORDER BY o.place;
 END
 $function$;

@@ -7,6 +7,8 @@
 -- at, if visible, whatever their layer and validity.
 -- Planner settings hold for the call alone. They leave every statement one good plan (index scans and nested
 -- loops), which is then kept as a generic plan: no planning on the hot path, no flip with the statistics.
+-- Memories are looked up by key (memory_of, record_of), and their visibility is tested by array_position, which
+-- cannot become the key of another index.
 CREATE FUNCTION {schema}.search(
     tenant text, kinds text[], level_ids text[], wanted_layers text[], moment timestamptz, metadata_filter jsonb,
     fanout integer, model_name text, query_text text, store_language text, cue_languages text[], cue_terms text[],
@@ -26,6 +28,7 @@ SET enable_seqscan = off
 SET enable_bitmapscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
+SET enable_material = off
 AS $function$
 #variable_conflict use_column
 DECLARE
@@ -79,8 +82,9 @@ BEGIN
 
     IF only_ids IS NOT NULL THEN
         only_memories := ARRAY(
-            SELECT m.memory_id FROM memories AS m
-             WHERE m.tenant_id = tenant AND m.record_id = ANY (only_ids) AND m.scope_id = ANY (scopes));
+            SELECT m.memory_id FROM unnest(only_ids) AS asked(record_id)
+             CROSS JOIN LATERAL record_of(tenant, asked.record_id) AS m
+             WHERE array_position(scopes, m.scope_id) > 0);
     ELSE
         FOREACH level IN ARRAY scopes LOOP
             IF model.model_id IS NOT NULL THEN
@@ -158,8 +162,7 @@ BEGIN
         -- what was only reached tells how far a find lies, and is none itself
         HAVING bit_or(hit.route) IS NOT NULL
       ) AS found
-      JOIN memories AS m
-        ON m.tenant_id = tenant AND m.memory_id = found.memory_id AND m.scope_id = ANY (scopes)
+     CROSS JOIN LATERAL memory_of(tenant, found.memory_id) AS m
       LEFT JOIN embeddings AS e
         ON e.tenant_id = tenant AND e.memory_id = m.memory_id AND e.model_id = model.model_id
       LEFT JOIN LATERAL (
@@ -174,6 +177,7 @@ BEGIN
                                held.n, m.term_total, stats.mean_total)) AS lex
           FROM unnest(m.terms, m.term_counts) AS held(term, n)
          WHERE with_terms
-      ) AS spoken_of ON true;
+      ) AS spoken_of ON true
+     WHERE array_position(scopes, m.scope_id) > 0;
 END
 $function$;

@@ -11,11 +11,11 @@ AS $function$
            m.created_at, m.updated_at, m.access_count + coalesce(uses.access_count, 0)::bigint,
            greatest(m.last_accessed_at, uses.last_accessed_at),
            m.valid_from, m.valid_until, m.expires_at, m.language, m.metadata::text
-      FROM {schema}.memories AS m
+      FROM {schema}.memory_of(tenant, memory) AS m
       LEFT JOIN LATERAL (
         SELECT sum(u.access_count) AS access_count, max(u.last_accessed_at) AS last_accessed_at
-          FROM unnest(scopes) AS at(scope_id)
-          JOIN {schema}.usage AS u ON u.tenant_id = tenant AND u.memory_id = memory AND u.scope_id = at.scope_id
+          FROM {schema}.usage AS u
+         WHERE u.tenant_id = tenant AND u.memory_id = memory AND u.scope_id = ANY (scopes)
       ) AS uses ON true
-     WHERE m.tenant_id = tenant AND m.memory_id = memory AND m.scope_id = ANY (scopes)
+     WHERE array_position(scopes, m.scope_id) > 0
 $function$;

@@ -51,7 +51,7 @@ BEGIN
                          ORDER BY distance, e.memory_id
                          LIMIT $8
                       ) AS near
-                      JOIN memories AS m ON m.tenant_id = $2 AND m.memory_id = near.memory_id
+                     CROSS JOIN LATERAL memory_of($2, near.memory_id) AS m
                      WHERE is_live(m.valid_from, m.valid_until, m.expires_at, $5)
                        AND ($6 IS NULL OR m.metadata @> $6)
                      ORDER BY near.distance, near.memory_id

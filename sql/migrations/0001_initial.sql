@@ -280,15 +280,17 @@ DECLARE
 BEGIN
     IF EXISTS (
         SELECT FROM unnest(sources, targets) AS edge(source, target)
-          JOIN memories AS s ON s.tenant_id = tenant AND s.record_id = edge.source AND s.scope_id = ANY (scopes)
-          JOIN memories AS t ON t.tenant_id = tenant AND t.record_id = edge.target AND t.scope_id = ANY (scopes)
+         CROSS JOIN LATERAL record_of(tenant, edge.source) AS s
+         CROSS JOIN LATERAL record_of(tenant, edge.target) AS t
+         WHERE s.scope_id = ANY (scopes) AND t.scope_id = ANY (scopes)
     ) THEN
         here := ensure_scope(tenant, kinds, level_ids);
         INSERT INTO associations (tenant_id, source_id, scope_id, target_id, relationship, weight)
         SELECT tenant, s.memory_id, here, t.memory_id, edge.relationship, edge.weight
           FROM unnest(sources, targets, relationships, weights) AS edge(source, target, relationship, weight)
-          JOIN memories AS s ON s.tenant_id = tenant AND s.record_id = edge.source AND s.scope_id = ANY (scopes)
-          JOIN memories AS t ON t.tenant_id = tenant AND t.record_id = edge.target AND t.scope_id = ANY (scopes)
+         CROSS JOIN LATERAL record_of(tenant, edge.source) AS s
+         CROSS JOIN LATERAL record_of(tenant, edge.target) AS t
+         WHERE s.scope_id = ANY (scopes) AND t.scope_id = ANY (scopes)
          ORDER BY s.memory_id, t.memory_id, edge.relationship
             ON CONFLICT (tenant_id, source_id, scope_id, target_id, relationship)
             DO UPDATE SET weight = excluded.weight;
@@ -583,40 +585,53 @@ $function$;
 -- hops: how many edges lie between the nearest of some memories and each memory around them, in either direction.
 -- Breadth first: never through an edge or a memory outside the levels given, at most max_hops deep, the
 -- strongest edge_limit edges of a memory at each level and direction, node_limit rows in all.
+-- Sorting is off so that edges are read in the order of their index, and no further than the limit.
 CREATE FUNCTION {schema}.hops(
     tenant text, scopes bigint[], start_ids text[], max_hops integer, edge_limit integer, node_limit integer
 )
 RETURNS TABLE (memory_id bigint, distance integer)
-LANGUAGE sql STABLE PARALLEL SAFE
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = {schema}, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_sort = off
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET enable_material = off
 AS $function$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
     WITH RECURSIVE walk AS (
         SELECT m.memory_id, 0 AS distance
-          FROM {schema}.memories AS m
-         WHERE m.tenant_id = tenant AND m.record_id = ANY (start_ids) AND m.scope_id = ANY (scopes)
+          FROM unnest(start_ids) AS start(record_id)
+         CROSS JOIN LATERAL record_of(tenant, start.record_id) AS m
+         WHERE array_position(scopes, m.scope_id) > 0
         UNION
         SELECT m.memory_id, walk.distance + 1
           FROM walk
          CROSS JOIN unnest(scopes) AS level(scope_id)
          CROSS JOIN LATERAL (
             (SELECT a.target_id AS memory_id
-               FROM {schema}.associations AS a
+               FROM associations AS a
               WHERE a.tenant_id = tenant AND a.source_id = walk.memory_id AND a.scope_id = level.scope_id
               ORDER BY a.weight DESC, a.target_id
               LIMIT edge_limit)
             UNION ALL
             (SELECT a.source_id
-               FROM {schema}.associations AS a
+               FROM associations AS a
               WHERE a.tenant_id = tenant AND a.target_id = walk.memory_id AND a.scope_id = level.scope_id
               LIMIT edge_limit)
          ) AS next
-          JOIN {schema}.memories AS m
-            ON m.tenant_id = tenant AND m.memory_id = next.memory_id AND m.scope_id = ANY (scopes)
-         WHERE walk.distance < max_hops
+         CROSS JOIN LATERAL memory_of(tenant, next.memory_id) AS m
+         WHERE walk.distance < max_hops AND array_position(scopes, m.scope_id) > 0
     )
     -- the recursion yields breadth first, so the limit cuts the farthest
     SELECT reached.memory_id, min(reached.distance)
       FROM (SELECT walk.memory_id, walk.distance FROM walk LIMIT node_limit) AS reached
-     GROUP BY reached.memory_id
+     GROUP BY reached.memory_id;
+END
 $function$;
 
 -- index_memories, reindex_memory, unindex_memories: keep what is derived from memories in step with them, whoever
@@ -775,15 +790,14 @@ BEGIN
               LEFT JOIN LATERAL (
                 SELECT sum(term_weight(cue.share, m.term_counts[array_position(m.terms, cue.term)],
                                        m.term_total, mean_total)) AS score
-                  FROM memories AS m
+                  FROM memory_of(tenant, kept.memory_id) AS m
                  CROSS JOIN unnest(later_languages, later_terms, later_shares) AS cue(language, term, share)
-                 WHERE later_terms IS NOT NULL AND m.tenant_id = tenant AND m.memory_id = kept.memory_id
-                   AND cue.language = coalesce(m.language, store_language)
+                 WHERE later_terms IS NOT NULL AND cue.language = coalesce(m.language, store_language)
               ) AS completed ON true
         ), live AS MATERIALIZED (
             SELECT best.memory_id, best.score
               FROM (SELECT * FROM scored ORDER BY scored.score DESC, scored.memory_id) AS best
-              JOIN memories AS m ON m.tenant_id = tenant AND m.memory_id = best.memory_id
+             CROSS JOIN LATERAL memory_of(tenant, best.memory_id) AS m
              WHERE is_live(m.valid_from, m.valid_until, m.expires_at, moment)
                AND (metadata_filter IS NULL OR m.metadata @> metadata_filter)
              ORDER BY best.score DESC, best.memory_id
@@ -908,6 +922,14 @@ AS $function$
     SELECT walk.scope_id, cardinality(kinds) - walk.depth, walk.languages FROM walk
 $function$;
 
+-- memory_of: one memory by its number. Inlined as a subquery with LIMIT, a look-up by key stays one: without it the
+-- planner may read a whole tenant and join, since to its statistics a tenant is a handful of rows.
+CREATE FUNCTION {schema}.memory_of(tenant text, memory bigint) RETURNS SETOF {schema}.memories
+LANGUAGE sql STABLE PARALLEL SAFE
+AS $function$
+    SELECT * FROM {schema}.memories AS m WHERE m.tenant_id = tenant AND m.memory_id = memory LIMIT 1
+$function$;
+
 -- most_salient_in_layer: the memories of one layer at one level whose salience is known, most salient first;
 -- none where the layer is not wanted.
 -- PostgreSQL inlines it: its caller reads the index in this order and no further than it must.
@@ -932,8 +954,11 @@ AS $function$
 DECLARE
     moving CONSTANT bigint[] := ARRAY(
         SELECT m.memory_id
-          FROM memories AS m JOIN lineage(tenant, kinds, level_ids) AS l ON l.scope_id = m.scope_id
-         WHERE l.distance = 0 AND m.tenant_id = tenant AND m.record_id = ANY (record_ids)
+          FROM memories AS m
+         WHERE m.tenant_id = tenant AND m.record_id = ANY (record_ids)
+           -- not =, which could make the whole scope the way to its records
+           AND m.scope_id IS NOT DISTINCT FROM (
+                SELECT l.scope_id FROM lineage(tenant, kinds, level_ids) AS l WHERE l.distance = 0)
          ORDER BY m.memory_id
            FOR UPDATE OF m);
 BEGIN
@@ -943,6 +968,59 @@ BEGIN
          WHERE m.tenant_id = tenant AND m.memory_id = ANY (moving);
     END IF;
     RETURN cardinality(moving);
+END
+$function$;
+
+-- neighbours: the edges out of some records, strongest first, where the edge and both its ends are visible at a scope.
+-- The same edge at several heights counts once, from the nearest. At most the strongest edge_limit a record and level.
+-- Sorting is off so that edges are read in the order of their index, and no further than the limit.
+CREATE FUNCTION {schema}.neighbours(
+    tenant text, kinds text[], level_ids text[], record_ids text[], edge_limit integer
+)
+RETURNS TABLE (
+    source text, relationship text, weight double precision, distance integer, record_id text, layer text, text text,
+    salience double precision, kind text, created_at timestamptz, updated_at timestamptz, access_count bigint,
+    last_accessed_at timestamptz, valid_from timestamptz, valid_until timestamptz, expires_at timestamptz,
+    language text, metadata text
+)
+LANGUAGE plpgsql STABLE
+SET search_path = {schema}, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_sort = off
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET enable_material = off
+AS $function$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    WITH level AS MATERIALIZED (
+        SELECT l.scope_id, l.distance FROM lineage(tenant, kinds, level_ids) AS l
+    ), seen AS MATERIALIZED (
+        SELECT array_agg(level.scope_id) AS scopes, array_agg(level.distance) AS distances FROM level
+    ), edge AS (
+        SELECT DISTINCT ON (asked.record_id, a.target_id, a.relationship)
+               asked.record_id AS source, a.target_id, a.relationship, a.weight
+          FROM seen
+         CROSS JOIN (SELECT DISTINCT unnest(record_ids)) AS asked(record_id)
+         CROSS JOIN LATERAL record_of(tenant, asked.record_id) AS m
+         CROSS JOIN level
+         CROSS JOIN LATERAL (
+            SELECT a.target_id, a.relationship, a.weight
+              FROM associations AS a
+             WHERE a.tenant_id = tenant AND a.source_id = m.memory_id AND a.scope_id = level.scope_id
+             ORDER BY a.weight DESC, a.target_id, a.relationship
+             LIMIT edge_limit
+         ) AS a
+         WHERE array_position(seen.scopes, m.scope_id) > 0
+         ORDER BY asked.record_id, a.target_id, a.relationship, level.distance
+    )
+    SELECT edge.source, edge.relationship, edge.weight, r.*
+      FROM edge CROSS JOIN seen
+     CROSS JOIN LATERAL seen_record(tenant, seen.scopes, seen.distances, edge.target_id) AS r
+     ORDER BY edge.weight DESC, edge.source COLLATE "C", r.record_id COLLATE "C", edge.relationship COLLATE "C";
 END
 $function$;
 
@@ -986,7 +1064,7 @@ BEGIN
                 THEN nextval(pg_get_serial_sequence('memories', 'memory_id')) END
       FROM unnest(ordinals, record_ids) WITH ORDINALITY AS r(ordinal, record_id, place)
       JOIN ensure_scopes(paths) AS path ON path.ordinal = r.ordinal
-      LEFT JOIN memories AS m ON m.tenant_id = path.tenant_id AND m.record_id = r.record_id
+      LEFT JOIN LATERAL record_of(path.tenant_id, r.record_id) AS m ON true
      ORDER BY r.place;
 END
 $function$;
@@ -1075,6 +1153,13 @@ BEGIN
 END
 $function$;
 
+-- record_of: one memory by its record id, wherever in the tenant it lies; a look-up that stays one, like memory_of.
+CREATE FUNCTION {schema}.record_of(tenant text, record text) RETURNS SETOF {schema}.memories
+LANGUAGE sql STABLE PARALLEL SAFE
+AS $function$
+    SELECT * FROM {schema}.memories AS m WHERE m.tenant_id = tenant AND m.record_id = record LIMIT 1
+$function$;
+
 -- reinforce: counts one use, at a scope, of each record that is visible there.
 CREATE FUNCTION {schema}.reinforce(tenant text, kinds text[], level_ids text[], record_ids text[], moment timestamptz)
 RETURNS integer
@@ -1084,8 +1169,9 @@ AS $function$
 DECLARE
     used CONSTANT bigint[] := ARRAY(
         SELECT m.memory_id
-          FROM memories AS m JOIN lineage(tenant, kinds, level_ids) AS l ON l.scope_id = m.scope_id
-         WHERE m.tenant_id = tenant AND m.record_id = ANY (record_ids)
+          FROM unnest(record_ids) AS asked(record_id)
+         CROSS JOIN LATERAL record_of(tenant, asked.record_id) AS m
+          JOIN lineage(tenant, kinds, level_ids) AS l ON l.scope_id = m.scope_id
          ORDER BY m.memory_id);
 BEGIN
     IF used <> '{}' THEN
@@ -1130,7 +1216,7 @@ BEGIN
     SELECT r.place, 'elsewhere', false
       FROM jsonb_to_recordset(records) AS r(place integer, scope bigint, record_id text)
       JOIN find_scopes(paths) AS path ON path.ordinal = r.scope
-      JOIN memories AS m ON m.tenant_id = path.tenant_id AND m.record_id = r.record_id
+     CROSS JOIN LATERAL record_of(path.tenant_id, r.record_id) AS m
      WHERE m.scope_id IS DISTINCT FROM path.scope_id
      ORDER BY r.place;
     IF FOUND THEN RETURN; END IF;
@@ -1152,7 +1238,7 @@ BEGIN
                (i.layer, i.text, i.salience, i.kind, i.valid_from, i.valid_until, i.expires_at, i.language,
                 i.metadata, i.terms)
                AND (m.created_at = i.created_at OR NOT i.created_at_given) AS same
-          FROM incoming AS i JOIN memories AS m ON m.tenant_id = i.tenant_id AND m.record_id = i.record_id
+          FROM incoming AS i CROSS JOIN LATERAL record_of(i.tenant_id, i.record_id) AS m
     ), written AS (
         -- in one order for every batch, so that two of them cannot wait for each other
         INSERT INTO memories AS m (
@@ -1197,7 +1283,7 @@ BEGIN
                m.content_hash, version
           FROM jsonb_to_recordset(records) AS r(place integer, scope bigint, record_id text)
           JOIN find_scopes(paths) AS path ON path.ordinal = r.scope
-          JOIN memories AS m ON m.tenant_id = path.tenant_id AND m.record_id = r.record_id
+         CROSS JOIN LATERAL record_of(path.tenant_id, r.record_id) AS m
          WHERE vectors[r.place] IS NOT NULL
          ORDER BY m.tenant_id, m.memory_id
             ON CONFLICT (tenant_id, memory_id, model_id) DO UPDATE SET
@@ -1216,7 +1302,7 @@ BEGIN
       FROM unnest(places, outcomes) AS o(place, outcome)
       JOIN jsonb_to_recordset(records) AS r(place integer, scope bigint, record_id text) ON r.place = o.place
       JOIN find_scopes(paths) AS path ON path.ordinal = r.scope
-      JOIN memories AS m ON m.tenant_id = path.tenant_id AND m.record_id = r.record_id
+     CROSS JOIN LATERAL record_of(path.tenant_id, r.record_id) AS m
      ORDER BY o.place;
 END
 $function$;
@@ -1309,6 +1395,8 @@ $function$;
 -- at, if visible, whatever their layer and validity.
 -- Planner settings hold for the call alone. They leave every statement one good plan (index scans and nested
 -- loops), which is then kept as a generic plan: no planning on the hot path, no flip with the statistics.
+-- Memories are looked up by key (memory_of, record_of), and their visibility is tested by array_position, which
+-- cannot become the key of another index.
 CREATE FUNCTION {schema}.search(
     tenant text, kinds text[], level_ids text[], wanted_layers text[], moment timestamptz, metadata_filter jsonb,
     fanout integer, model_name text, query_text text, store_language text, cue_languages text[], cue_terms text[],
@@ -1328,6 +1416,7 @@ SET enable_seqscan = off
 SET enable_bitmapscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
+SET enable_material = off
 AS $function$
 #variable_conflict use_column
 DECLARE
@@ -1381,8 +1470,9 @@ BEGIN
 
     IF only_ids IS NOT NULL THEN
         only_memories := ARRAY(
-            SELECT m.memory_id FROM memories AS m
-             WHERE m.tenant_id = tenant AND m.record_id = ANY (only_ids) AND m.scope_id = ANY (scopes));
+            SELECT m.memory_id FROM unnest(only_ids) AS asked(record_id)
+             CROSS JOIN LATERAL record_of(tenant, asked.record_id) AS m
+             WHERE array_position(scopes, m.scope_id) > 0);
     ELSE
         FOREACH level IN ARRAY scopes LOOP
             IF model.model_id IS NOT NULL THEN
@@ -1460,8 +1550,7 @@ BEGIN
         -- what was only reached tells how far a find lies, and is none itself
         HAVING bit_or(hit.route) IS NOT NULL
       ) AS found
-      JOIN memories AS m
-        ON m.tenant_id = tenant AND m.memory_id = found.memory_id AND m.scope_id = ANY (scopes)
+     CROSS JOIN LATERAL memory_of(tenant, found.memory_id) AS m
       LEFT JOIN embeddings AS e
         ON e.tenant_id = tenant AND e.memory_id = m.memory_id AND e.model_id = model.model_id
       LEFT JOIN LATERAL (
@@ -1476,7 +1565,8 @@ BEGIN
                                held.n, m.term_total, stats.mean_total)) AS lex
           FROM unnest(m.terms, m.term_counts) AS held(term, n)
          WHERE with_terms
-      ) AS spoken_of ON true;
+      ) AS spoken_of ON true
+     WHERE array_position(scopes, m.scope_id) > 0;
 END
 $function$;
 
@@ -1493,13 +1583,13 @@ AS $function$
            m.created_at, m.updated_at, m.access_count + coalesce(uses.access_count, 0)::bigint,
            greatest(m.last_accessed_at, uses.last_accessed_at),
            m.valid_from, m.valid_until, m.expires_at, m.language, m.metadata::text
-      FROM {schema}.memories AS m
+      FROM {schema}.memory_of(tenant, memory) AS m
       LEFT JOIN LATERAL (
         SELECT sum(u.access_count) AS access_count, max(u.last_accessed_at) AS last_accessed_at
-          FROM unnest(scopes) AS at(scope_id)
-          JOIN {schema}.usage AS u ON u.tenant_id = tenant AND u.memory_id = memory AND u.scope_id = at.scope_id
+          FROM {schema}.usage AS u
+         WHERE u.tenant_id = tenant AND u.memory_id = memory AND u.scope_id = ANY (scopes)
       ) AS uses ON true
-     WHERE m.tenant_id = tenant AND m.memory_id = memory AND m.scope_id = ANY (scopes)
+     WHERE array_position(scopes, m.scope_id) > 0
 $function$;
 
 -- store_vectors: writes what a model made of a holder's memories, each only if its text is still the one that was
@@ -1651,7 +1741,7 @@ BEGIN
                          ORDER BY distance, e.memory_id
                          LIMIT $8
                       ) AS near
-                      JOIN memories AS m ON m.tenant_id = $2 AND m.memory_id = near.memory_id
+                     CROSS JOIN LATERAL memory_of($2, near.memory_id) AS m
                      WHERE is_live(m.valid_from, m.valid_until, m.expires_at, $5)
                        AND ($6 IS NULL OR m.metadata @> $6)
                      ORDER BY near.distance, near.memory_id

@@ -6,5 +6,5 @@ WITH seen AS MATERIALIZED (
 SELECT m.record_id, h.distance
   FROM seen
  CROSS JOIN LATERAL {schema}.hops($1, seen.scopes, $4::text[], $6::integer, $7::integer, $8::integer) AS h
-  JOIN {schema}.memories AS m ON m.tenant_id = $1 AND m.memory_id = h.memory_id
+ CROSS JOIN LATERAL {schema}.memory_of($1, h.memory_id) AS m
  WHERE m.record_id = ANY ($5::text[]);

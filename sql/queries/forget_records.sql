@@ -3,9 +3,11 @@
 WITH doomed AS MATERIALIZED (
     -- locked in one order, so that two calls cannot wait for each other
     SELECT m.memory_id
-      FROM {schema}.lineage($1::text, $2::text[], $3::text[]) AS l
-      JOIN {schema}.memories AS m ON m.tenant_id = $1 AND m.scope_id = l.scope_id
-     WHERE l.distance = 0 AND m.record_id = ANY ($4::text[])
+      FROM {schema}.memories AS m
+     WHERE m.tenant_id = $1 AND m.record_id = ANY ($4::text[])
+       -- not =, which could make the whole scope the way to its records
+       AND m.scope_id IS NOT DISTINCT FROM (
+            SELECT l.scope_id FROM {schema}.lineage($1::text, $2::text[], $3::text[]) AS l WHERE l.distance = 0)
      ORDER BY m.memory_id
        FOR UPDATE OF m
 ), gone AS (

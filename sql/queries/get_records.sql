@@ -8,7 +8,7 @@ SELECT r.*
   FROM seen
  CROSS JOIN LATERAL (
     SELECT m.memory_id
-      FROM {schema}.memories AS m
-     WHERE m.tenant_id = $1 AND m.record_id = ANY ($4::text[]) AND m.scope_id = ANY (seen.scopes)
+      FROM unnest($4::text[]) AS asked(record_id)
+     CROSS JOIN LATERAL {schema}.record_of($1, asked.record_id) AS m
  ) AS hit
  CROSS JOIN LATERAL {schema}.seen_record($1, seen.scopes, seen.distances, hit.memory_id) AS r;
