@@ -41,7 +41,7 @@ class Project:
         """Run Python, with warnings as errors; gives what it printed."""
         finished = subprocess.run(
             [sys.executable, "-W", "error", *arguments],
-            cwd=ROOT, env=self.environment, capture_output=True, text=True, check=False, timeout=110,
+            cwd=ROOT, env=self.environment, capture_output=True, text=True, check=False, timeout=280,
         )  # fmt: skip
         printed = finished.stdout + finished.stderr
         assert (finished.returncode != 0) == fails, printed

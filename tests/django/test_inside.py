@@ -21,6 +21,7 @@ def second_database(server: str) -> Iterator[str]:
     drop_database(server, dsn)
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", sorted(path.name for path in INSIDE.glob("test_*.py")))
 def test_inside_django(
     name: str, project: Callable[..., Project], empty_database: str, second_database: str

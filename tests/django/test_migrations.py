@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import psycopg
 import pytest
 
 from symfonic_pg.assets import asset_dir
+from symfonic_pg.postgres.doctor import examine
 from symfonic_pg.postgres.embedded import embedded_binaries
 from symfonic_pg.postgres.migration_environment import VERSION_TABLE
 from symfonic_pg.postgres.migrations import current_revision, downgrade, head_revision, migrate
@@ -53,6 +55,7 @@ def test_both_doors_lead_to_the_same_catalogue(
     assert catalogue(empty_database) == expected
     assert expected
     assert current_revision(empty_database) == head_revision()
+    assert "failure" not in {finding.status for finding in asyncio.run(examine(empty_database))}
 
 
 def test_the_version_table_is_alembics(project: Make, empty_database: str, database: str) -> None:

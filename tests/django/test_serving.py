@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import signal
-import subprocess
-import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
@@ -19,48 +14,13 @@ import pytest
 from symfonic_pg import MemoryRecord, MemoryStore
 from tests.conftest import database_name
 from tests.django.conftest import ROOT, Project
+from tests.django.serving import served
 
 REQUESTS = 200
 AT_ONCE = 20
-OPTIONS = ("--lifespan", "on", "--no-access-log", "--timeout-keep-alive", "120")
 POOL_MAX = 4
 EMBEDDER = "symfonic_pg.embedders.HashingEmbedder"
 TEXT = "Anna wants refunds by bank transfer"
-
-
-@contextmanager
-def served(project: Project) -> Iterator[Path]:
-    """The socket of a running server, which ends in order and without a complaint."""
-    with (
-        tempfile.TemporaryDirectory(prefix="symfonic-pg-asgi-") as folder,
-        open(f"{folder}/log", "w+") as log,
-    ):
-        at = Path(folder) / "http"
-        server = subprocess.Popen(
-            [
-                *(sys.executable, "-W", "always::ResourceWarning", "-m", "uvicorn", "--uds", str(at)),
-                *(*OPTIONS, "tests.django.host.asgi:application"),
-            ],
-            cwd=ROOT,
-            env=project.environment,
-            stdout=log,
-            stderr=log,
-        )
-        try:
-            deadline = time.monotonic() + 20
-            while not at.exists() and server.poll() is None and time.monotonic() < deadline:
-                time.sleep(0.05)
-            yield at
-            server.send_signal(signal.SIGTERM)
-            assert server.wait(20) in (0, -signal.SIGTERM)
-        finally:
-            server.kill()
-            server.wait()
-            log.seek(0)
-            said = log.read()
-        assert "Finished server process" in said, said
-        assert "Warning" not in said, said
-        assert "Traceback" not in said, said
 
 
 def sessions(server: str, database: str) -> int:
@@ -104,7 +64,7 @@ async def test_two_hundred_requests_leave_no_connection_behind(
     async with MemoryStore.connect(database) as store:
         await store.remember(MemoryRecord("m1", "org:acme/user:anna", "semantic", TEXT))
     host = project(database, SYMFONIC_PG_POOL_MAX=POOL_MAX, SYMFONIC_PG_EMBEDDER=EMBEDDER)
-    with served(host) as at:
+    with served("tests.django.host.asgi:application", ROOT, host.environment) as at:
         # Views on Django's connections: one a request, closed with it.
         assert await ask(at, "/recall") == [[TEXT]] * REQUESTS
         assert await asyncio.to_thread(settled, server, database, 0) == 0
@@ -121,7 +81,7 @@ async def test_an_abandoned_request_leaves_none_either(
     project: Callable[..., Project], server: str, database: str
 ) -> None:
     host = project(database, SYMFONIC_PG_POOL_MAX=POOL_MAX)
-    with served(host) as at:
+    with served("tests.django.host.asgi:application", ROOT, host.environment) as at:
         transport = httpx.AsyncHTTPTransport(uds=str(at))
         async with httpx.AsyncClient(transport=transport, base_url="http://host") as client:
             for _ in range(20):
