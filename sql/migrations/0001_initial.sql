@@ -1220,6 +1220,22 @@ BEGIN
      WHERE m.scope_id IS DISTINCT FROM path.scope_id
      ORDER BY r.place;
     IF FOUND THEN RETURN; END IF;
+    IF model.model_id IS NOT NULL THEN
+        -- A vector belongs to a text at a scope: neither may change between the look below and its insert. In the
+        -- order in which the insert takes its locks.
+        PERFORM
+           FROM (SELECT path.tenant_id, r.record_id
+                   FROM jsonb_to_recordset(records) AS r(place integer, scope bigint, record_id text)
+                   JOIN find_scopes(paths) AS path ON path.ordinal = r.scope
+                  WHERE vectors[r.place] IS NOT NULL
+                  ORDER BY path.tenant_id COLLATE "C", r.record_id COLLATE "C") AS wanted
+          CROSS JOIN LATERAL (
+            SELECT m.memory_id
+              FROM memories AS m
+             WHERE m.tenant_id = wanted.tenant_id AND m.record_id = wanted.record_id
+             LIMIT 1
+               FOR NO KEY UPDATE) AS locked;
+    END IF;
 
     WITH incoming AS MATERIALIZED (
         SELECT path.tenant_id, path.scope_id, r.*
@@ -1251,7 +1267,7 @@ BEGIN
                i.language, i.metadata, decode(i.content_hash, 'hex'), i.terms, i.term_counts, i.term_total
           FROM incoming AS i LEFT JOIN known ON known.place = i.place
          WHERE known.same IS NOT TRUE
-         ORDER BY i.tenant_id, i.record_id
+         ORDER BY i.tenant_id COLLATE "C", i.record_id COLLATE "C"
             ON CONFLICT ON CONSTRAINT memories_record DO UPDATE SET
                 layer = excluded.layer, text = excluded.text, salience = excluded.salience, kind = excluded.kind,
                 created_at = excluded.created_at, updated_at = excluded.updated_at,
