@@ -23,17 +23,9 @@ BEGIN
             RETURN;
         END IF;
     END IF;
-    RETURN QUERY
-    SELECT r.place, 'elsewhere', false
-      FROM jsonb_to_recordset(records) AS r(place integer, scope bigint, record_id text)
-      JOIN find_scopes(paths) AS path ON path.ordinal = r.scope
-     CROSS JOIN LATERAL record_of(path.tenant_id, r.record_id) AS m
-     WHERE m.scope_id IS DISTINCT FROM path.scope_id
-     ORDER BY r.place;
-    IF FOUND THEN RETURN; END IF;
     IF model.model_id IS NOT NULL THEN
-        -- A vector belongs to a text at a scope: neither may change between the look below and its insert. In the
-        -- order in which the insert takes its locks.
+        -- A vector belongs to a text at a scope: neither may change between the looks below and its insert. In
+        -- the order in which the insert takes its locks.
         PERFORM
            FROM (SELECT path.tenant_id, r.record_id
                    FROM jsonb_to_recordset(records) AS r(place integer, scope bigint, record_id text)
@@ -47,6 +39,14 @@ BEGIN
              LIMIT 1
                FOR NO KEY UPDATE) AS locked;
     END IF;
+    RETURN QUERY
+    SELECT r.place, 'elsewhere', false
+      FROM jsonb_to_recordset(records) AS r(place integer, scope bigint, record_id text)
+      JOIN find_scopes(paths) AS path ON path.ordinal = r.scope
+     CROSS JOIN LATERAL record_of(path.tenant_id, r.record_id) AS m
+     WHERE m.scope_id IS DISTINCT FROM path.scope_id
+     ORDER BY r.place;
+    IF FOUND THEN RETURN; END IF;
 
     WITH incoming AS MATERIALIZED (
         SELECT path.tenant_id, path.scope_id, r.*

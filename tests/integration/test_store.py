@@ -261,3 +261,34 @@ async def test_loads_of_the_same_records_at_once_all_succeed(database: str) -> N
         assert await store.count(USER) == 300
         assert [report.total for report in reports] == [300] * 6
         assert sum(report.inserted for report in reports) == 300
+
+
+@pytest.mark.parametrize("meanwhile", ["move", "edit"])
+async def test_a_vector_never_outlives_its_text_or_its_scope(database: str, meanwhile: str) -> None:
+    elsewhere = ORG.child("user", "u2")
+    record = MemoryRecord("m", USER, "semantic", "alpha")
+    host = await asyncpg.connect(database)
+    try:
+        async with MemoryStore.connect(database) as store:
+            await store.repository.register_model("m", 2)
+            await store.remember(record)
+            transaction = host.transaction()
+            await transaction.start()
+            if meanwhile == "move":
+                await store.using(host).move(USER, ["m"], elsewhere)
+            else:
+                await store.using(host).remember(MemoryRecord("m", USER, "semantic", "beta"))
+            writing = asyncio.create_task(store.remember([record], [[1.0, 0.0]], model="m"))
+            await asyncio.sleep(0.3)
+            assert not writing.done()
+            await transaction.commit()
+            if meanwhile == "move":
+                with pytest.raises(MemoryContractError):
+                    await writing
+            else:
+                assert (await writing).updated == 1
+        stray = "e.content_hash <> m.content_hash OR e.scope_id <> m.scope_id"
+        tables = "symfonic.embeddings AS e JOIN symfonic.memories AS m USING (tenant_id, memory_id)"
+        assert await host.fetchval(f"SELECT count(*) FROM {tables} WHERE {stray}") == 0
+    finally:
+        await host.close()
