@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from symfonic_pg import __version__
-from symfonic_pg.cli import demo, reading, upkeep, writing
+from symfonic_pg.cli import demo, embed, reading, upkeep, writing
 from symfonic_pg.cli.failures import Commands
 from symfonic_pg.cli.option_groups import Command, spread
 
@@ -27,6 +27,7 @@ _COMMANDS: dict[str, Command] = {
     "migrate": upkeep.migrate,
     "doctor": upkeep.doctor,
     "remember": writing.remember,
+    "embed": embed.embed,
     "recall": reading.recall,
     "explain": reading.explain,
     "list": reading.list_memories,

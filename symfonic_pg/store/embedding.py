@@ -20,6 +20,7 @@ from symfonic_pg.embedders import (
     embed_texts,
 )
 from symfonic_pg.memory import MemoryUnavailable, SchemaMismatch, checks
+from symfonic_pg.memory.window import flattened
 from symfonic_pg.postgres.pending import START, Key, PendingMemory, PendingVectors
 
 logger = logging.getLogger("symfonic_pg.store")
@@ -202,7 +203,7 @@ class EmbeddingWorker:
 
     async def _failed(self, memory: PendingMemory, error: EmbedderError) -> EmbedReport:
         """The report of a memory that was refused by itself; it keeps its lease, so that it rests a while."""
-        logger.warning("attempt %d to embed a memory failed: %s", memory.attempt, error)
+        logger.warning("attempt %d to embed a memory failed: %s", memory.attempt, flattened(str(error)))
         set_aside = await self._pending.fail(
             [memory], str(error), attempts=self._pace.attempts, at_once=False
         )
