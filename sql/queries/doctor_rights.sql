@@ -13,6 +13,10 @@ WITH asked AS (
     SELECT c.oid, c.oid::regclass::text AS name, c.relname = 'symfonic_pg_version' OR c.relkind = 'v' AS read_only
       FROM pg_catalog.pg_class AS c
      WHERE c.relnamespace = to_regnamespace('{schema}') AND c.relkind IN ('r', 'p', 'v')
+), sequences AS (
+    SELECT c.oid, c.oid::regclass::text AS name
+      FROM pg_catalog.pg_class AS c
+     WHERE c.relnamespace = to_regnamespace('{schema}') AND c.relkind = 'S'
 ), functions AS (
     SELECT p.oid, p.oid::regprocedure::text AS name
       FROM pg_catalog.pg_proc AS p WHERE p.pronamespace = to_regnamespace('{schema}')
@@ -31,10 +35,14 @@ WITH asked AS (
      WHERE NOT t.read_only
        AND NOT (has_table_privilege(a.oid, t.oid, 'INSERT') AND has_table_privilege(a.oid, t.oid, 'UPDATE')
                 AND has_table_privilege(a.oid, t.oid, 'DELETE'))
+    UNION ALL
+    -- bulk loading numbers its rows before it copies them
+    SELECT 5, 'warning', 'USAGE', 'SEQUENCE ', s.name
+      FROM sequences AS s, asked AS a WHERE NOT has_sequence_privilege(a.oid, s.oid, 'USAGE')
 )
 SELECT l.grade,
        format('%s lacks %s on %s', a.name, l.privilege, string_agg(l.object, ', ' ORDER BY l.object))
-       || CASE WHEN l.grade = 'warning' THEN ': it can read, not write' ELSE '' END,
+       || CASE l.place WHEN 4 THEN ': it can read, not write' WHEN 5 THEN ': it cannot load in bulk' ELSE '' END,
        format('GRANT %s ON %s%s TO %s;', l.privilege, l.kind, string_agg(l.object, ', ' ORDER BY l.object), a.name)
   FROM lacking AS l, asked AS a
  GROUP BY l.place, l.grade, l.privilege, l.kind, a.name
