@@ -9,11 +9,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from symfonic_pg.assets import asset_dir
 from symfonic_pg.memory.errors import MemoryUnavailable, SymfonicError
 from symfonic_pg.postgres.drivers import choose_driver
 from symfonic_pg.postgres.dsn import for_asyncpg, normalise
-from symfonic_pg.postgres.statements import load_statement, quoted_schema
+from symfonic_pg.postgres.migration_scripts import (
+    VERSION_TABLE,
+    MigrationError,
+    filled_script,
+    first_value,
+    prepare,
+    run_script,
+)
 
 if TYPE_CHECKING:
     from alembic.runtime.environment import EnvironmentContext
@@ -22,14 +28,8 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 CONNECT_TIMEOUT = 10.0
-# Not Alembic's default name: a host whose search_path holds this schema would take the table for its own.
-VERSION_TABLE = "symfonic_pg_version"
 # SQLSTATEs of a server that cannot be asked: connection, resources, shutdown, login, no such database.
 _UNAVAILABLE = ("08", "53", "57P", "28", "3D")
-
-
-class MigrationError(SymfonicError):
-    """The database refused a migration; the message ends with the statement that helps, where one does."""
 
 
 @dataclass(frozen=True)
@@ -46,13 +46,14 @@ def run_online(context: EnvironmentContext, target: Target) -> None:
 
     def work(connection: Connection) -> None:
         context.configure(
-            connection=connection, version_table=VERSION_TABLE, version_table_schema=target.schema
+            connection=connection,
+            version_table=VERSION_TABLE,
+            version_table_schema=target.schema,
+            own_transaction=True,
         )
         with context.begin_transaction():
-            # This first statement goes through SQLAlchemy: with asyncpg it is what begins the transaction.
-            vectors = _vectors_schema(connection) or target.vectors or "public"
+            vectors = prepare(connection, target.schema, target.vectors)
             context.get_context().opts["vectors_schema"] = vectors
-            _run_script(connection, _script("prepare.sql", target.schema, vectors))
             context.run_migrations()
 
     _on_connection(target, work)
@@ -69,7 +70,7 @@ def print_script(context: EnvironmentContext, target: Target) -> None:
         literal_binds=True,
     )
     with context.begin_transaction():
-        context.get_context().impl.static_output(_script("prepare.sql", target.schema, vectors))
+        context.get_context().impl.static_output(filled_script("prepare.sql", target.schema, vectors))
         context.run_migrations()
 
 
@@ -78,54 +79,30 @@ def run_file(name: str) -> None:
     from alembic import op
 
     migration = op.get_context()
-    script = _script(name, migration.opts["version_table_schema"], migration.opts["vectors_schema"])
+    script = filled_script(name, migration.opts["version_table_schema"], migration.opts["vectors_schema"])
     if migration.as_sql:
         # op.execute would read every colon in the file as a bind parameter.
         migration.impl.static_output(script)
     else:
-        _run_script(op.get_bind(), script)
+        run_script(op.get_bind(), script)
 
 
 def read_revision(target: Target) -> str | None:
     """The revision that the version table names, None without the table or with an empty one."""
 
     def work(connection: Connection) -> str | None:
-        if not _first(connection, "migrate_versioned", target.schema):
+        if not first_value(connection, "migrate_versioned", target.schema):
             return None
-        revision: str | None = _first(connection, "migrate_revision", target.schema)
+        revision: str | None = first_value(connection, "migrate_revision", target.schema)
         return revision
 
     return _on_connection(target, work)
 
 
-def _script(name: str, schema: str, vectors: str) -> str:
-    text = (asset_dir("sql") / "migrations" / name).read_text(encoding="utf-8")
-    return text.replace("{schema}", quoted_schema(schema)).replace("{vectors}", quoted_schema(vectors))
-
-
-def _vectors_schema(connection: Connection) -> str | None:
-    found: str | None = _first(connection, "migrate_vectors")
-    return found
-
-
-def _first(connection: Connection, statement: str, schema: str = "symfonic") -> Any:
-    return connection.exec_driver_sql(load_statement(statement, schema=schema).text).scalar()
-
-
-def _run_script(connection: Connection, script: str) -> None:
-    # SQLAlchemy prepares statements on asyncpg and hands an empty parameter list to psycopg: both refuse a
-    # file of several statements, and psycopg then reads a percent sign as a placeholder.
-    if connection.dialect.driver == "asyncpg":
-        adapted: Any = connection.connection.dbapi_connection
-        adapted.run_async(lambda driver_connection: driver_connection.execute(script))
-    else:
-        connection.exec_driver_sql(script, execution_options={"no_parameters": True})
-
-
 def _on_connection(target: Target, work: Callable[[Connection], Result]) -> Result:
     driver = choose_driver(target.dsn, preferred=("psycopg", "asyncpg"))
     run = _on_asyncpg if driver == "asyncpg" else _on_psycopg
-    with _translated():
+    with translated():
         return run(target.dsn, work)
 
 
@@ -184,7 +161,8 @@ def _finish(run: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
+def translated() -> Iterator[None]:
+    """Raise what the block's database errors mean for a migration, with the hint where there is one."""
     from sqlalchemy.exc import DBAPIError
 
     try:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from symfonic_pg.assets import asset_dir
 from symfonic_pg.memory.errors import SymfonicError
-from symfonic_pg.postgres.migration_environment import MigrationError, Target, read_revision
+from symfonic_pg.postgres.migration_environment import Target, read_revision
+from symfonic_pg.postgres.migration_scripts import MigrationError
 
 if TYPE_CHECKING:
     from alembic.config import Config

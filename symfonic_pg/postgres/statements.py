@@ -40,10 +40,10 @@ class Statement:
 def load_statement(name: str, *, schema: str = "symfonic", **placeholders: Placeholder) -> Statement:
     """Read sql/queries/<name>.sql and put names into it.
 
-    Placeholders are a closed set: {schema}, {vectors} and {table} take a name, {columns} a tuple of names,
-    {dimension} and {model} a positive number. Names are checked and quoted. The file starts with a comment
-    `-- <name>: what it does`, and a line `-- params:` that lists $1 … $n, or `none`. SymfonicError where
-    the file is missing, its header is wrong or a placeholder has no value.
+    Placeholders are a closed set: {schema}, {vectors}, {table} and {index} take a name, {columns} a tuple of
+    names, {dimension} and {model} a positive number. Names are checked and quoted. The file starts with a
+    comment `-- <name>: what it does`, and a line `-- params:` that lists $1 … $n, or `none`. SymfonicError
+    where the file is missing, its header is wrong or a placeholder has no value.
     """
     path = asset_dir("sql") / "queries" / f"{name}.sql"
     try:
@@ -119,6 +119,7 @@ _PLACEHOLDERS: Mapping[str, Callable[[str, Placeholder], str]] = {
     "schema": _quoted,
     "vectors": _quoted,
     "table": _quoted,
+    "index": _quoted,
     "columns": _listed,
     "dimension": _counted,
     "model": _counted,

@@ -16,7 +16,7 @@ from sqlalchemy.orm import DeclarativeBase
 from symfonic_pg import MemoryRecord, MemoryScope
 from symfonic_pg.embedders import HashingEmbedder
 from symfonic_pg.memory import MemoryContractError
-from symfonic_pg.postgres.migration_environment import VERSION_TABLE
+from symfonic_pg.postgres.migration_scripts import VERSION_TABLE
 from symfonic_pg.postgres.migrations import migrate
 from symfonic_pg.postgres.tables import tables
 from symfonic_pg.sync import MemoryStore
