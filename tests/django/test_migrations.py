@@ -15,7 +15,7 @@ import pytest
 from symfonic_pg.assets import asset_dir
 from symfonic_pg.postgres.doctor import examine
 from symfonic_pg.postgres.embedded import embedded_binaries
-from symfonic_pg.postgres.migration_environment import VERSION_TABLE
+from symfonic_pg.postgres.migration_scripts import VERSION_TABLE
 from symfonic_pg.postgres.migrations import current_revision, downgrade, head_revision, migrate
 from tests.conftest import create_database, database_name, drop_database
 from tests.django.conftest import ROOT, Project

@@ -96,7 +96,10 @@ class ScopeAdmin(ReadOnlyAdmin):
         is_open = getattr(scope, "is_open", False)
         mark = "▾" if is_open else "▸" if scope.children else "·"
         text = indented(scope.depth, f"{mark} {name}")
-        return self._link("scope", scope.path, text) if scope.children or is_open else text
+        if scope.children or is_open:
+            return self._link("scope", scope.path, text)
+        # In an element, since white space in front of a plain text may be taken away.
+        return str(format_html("<span>{}</span>", text))
 
     @admin.display(description="memories")
     def memories_here(self, scope: Scope) -> str:

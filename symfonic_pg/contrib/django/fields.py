@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.exceptions import EmptyResultSet
 from django.db import models
+from django.db.models.expressions import Col
 from django.db.models.lookups import Exact, In
 
 from symfonic_pg.contrib.django.configuration import configured
@@ -14,7 +15,8 @@ from symfonic_pg.memory.scope import MemoryScope
 from symfonic_pg.postgres.rows import scope_parameters
 from symfonic_pg.postgres.statements import quoted_schema
 
-Condition = tuple[str, list[Any]]
+# The column of a table that has an index, the SQL that it has to equal, and the parameters of that.
+Equality = tuple[str, str, list[Any]]
 
 
 class ScopeField(models.TextField):
@@ -24,26 +26,23 @@ class ScopeField(models.TextField):
         """The text form."""
         return str(value) if isinstance(value, MemoryScope) else super().get_prep_value(value)
 
-    def located(self, value: str, table: str) -> Condition | None:
-        """The condition on the indexed columns of a table; None for what is no scope."""
+    def located(self, value: str) -> list[Equality]:
+        """What the rows of a scope have in common; nothing for what is no scope."""
         try:
             tenant, kinds, level_ids = scope_parameters(MemoryScope.parse(value))
         except MemoryContractError:
-            return None
-        at = f"{quoted_schema(configured().schema)}.scope_at(%s, %s::text[], %s::text[])"
-        condition = f"({table}.tenant_id = %s AND {table}.scope_id = {at})"
-        return condition, [tenant, tenant, kinds, level_ids]
+            return []
+        number = f"{quoted_schema(configured().schema)}.scope_at(%s, %s::text[], %s::text[])"
+        return [("tenant_id", "%s", [tenant]), ("scope_id", number, [tenant, kinds, level_ids])]
 
 
 class RecordKeyField(models.TextField):
     """tenant/record_id: a tenant's text form holds no slash, so the first one ends it."""
 
-    def located(self, value: str, table: str) -> Condition | None:
-        """The condition on the indexed columns of a table; None for what is no key."""
+    def located(self, value: str) -> list[Equality]:
+        """What the row has; nothing for what is no key."""
         tenant, slash, record_id = value.partition("/")
-        return (
-            (f"({table}.tenant_id = %s AND {table}.record_id = %s)", [tenant, record_id]) if slash else None
-        )
+        return [("tenant_id", "%s", [tenant]), ("record_id", "%s", [record_id])] if slash else []
 
 
 @ScopeField.register_lookup
@@ -72,10 +71,15 @@ class LocatedIn(In):
         return _located(self.lhs, [value for value in self.rhs if isinstance(value, str)], compiler)
 
 
-def _located(column: Any, values: list[str], compiler: Any) -> Condition:
-    table = compiler.quote_name_unless_alias(column.alias)
-    conditions = [column.target.located(value, table) for value in dict.fromkeys(values)]
-    found = [condition for condition in conditions if condition is not None]
-    if not found:
+def _located(column: Any, values: list[str], compiler: Any) -> tuple[str, list[Any]]:
+    fields = {field.column: field for field in column.target.model._meta.concrete_fields}
+    places = [found for value in dict.fromkeys(values) if (found := column.target.located(value))]
+    if not places:
         raise EmptyResultSet
-    return f"({' OR '.join(sql for sql, _ in found)})", [one for _, parameters in found for one in parameters]
+    alternatives = " OR ".join(
+        " AND ".join(
+            f"{compiler.compile(Col(column.alias, fields[name]))[0]} = {sql}" for name, sql, _ in equalities
+        )
+        for equalities in places
+    )
+    return f"({alternatives})", [one for place in places for _, _, given in place for one in given]

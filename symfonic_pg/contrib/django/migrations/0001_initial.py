@@ -42,6 +42,7 @@ class Migration(migrations.Migration):
                 ("tenant", models.TextField(db_column="tenant_id")),
                 ("number", models.BigIntegerField(db_column="memory_id")),
                 ("scope", ScopeField()),
+                ("scope_number", models.BigIntegerField(db_column="scope_id")),
                 ("record_id", models.TextField()),
                 ("layer", models.TextField(choices=[(layer, layer) for layer in LAYERS])),
                 ("kind", models.TextField(blank=True)),
