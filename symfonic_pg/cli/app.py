@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from symfonic_pg import __version__
-from symfonic_pg.cli import demo, embed, reading, upkeep, writing
+from symfonic_pg.cli import demo, embed, index, reading, upkeep, writing
 from symfonic_pg.cli.failures import Commands
 from symfonic_pg.cli.option_groups import Command, spread
 
@@ -28,6 +28,7 @@ _COMMANDS: dict[str, Command] = {
     "doctor": upkeep.doctor,
     "remember": writing.remember,
     "embed": embed.embed,
+    "index": index.index,
     "recall": reading.recall,
     "explain": reading.explain,
     "list": reading.list_memories,
