@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
 from hashlib import sha256
 
@@ -25,13 +24,21 @@ def terms(text: str, language: str) -> list[str]:
     """
     check_language(language)
     cut: Callable[[str], str | None] = str if language == SIMPLE else partial(_term, language)
-    found = (_digest(word) if _too_long(word) else cut(word) for word in words(text))
-    return [term for term in found if term is not None]
+    found = words(text)
+    # Hardly any text has a word that may be too long, so that the rest need not be looked at one by one.
+    if 4 * max(map(len, found), default=0) > MAX_TERM_BYTES:
+        cuts: Iterable[str | None] = (_digest(word) if _too_long(word) else cut(word) for word in found)
+    else:
+        cuts = map(cut, found)
+    return [term for term in cuts if term is not None]
 
 
 def term_counts(text: str, language: str) -> dict[str, int]:
     """How often each term occurs in the text, in order of first occurrence; see `terms`."""
-    return dict(Counter(terms(text, language)))
+    counts: dict[str, int] = {}
+    for term in terms(text, language):
+        counts[term] = counts.get(term, 0) + 1
+    return counts
 
 
 # Texts repeat a small vocabulary: 65,536 words of it cost a few megabytes and spare the stemmer, which
