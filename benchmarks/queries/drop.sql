@@ -1,0 +1,3 @@
+-- drop: removes a schema of the benchmark.
+-- params: none
+DROP SCHEMA IF EXISTS {schema} CASCADE;

@@ -1,0 +1,3 @@
+-- vacuum: what autovacuum would do a little later.
+-- params: none
+VACUUM (ANALYZE) {table};
