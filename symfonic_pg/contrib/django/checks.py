@@ -36,7 +36,7 @@ def _found() -> Iterator[Error]:
     for alias in configuration.databases:
         reason = obstacle(alias)
         if reason is not None:
-            yield Error(reason, hint="set SYMFONIC_PG_DATABASE", id=f"{APP_LABEL}.E003")
+            yield Error(reason, id=f"{APP_LABEL}.E003")
             continue
         # Made, not used: neither connects before its first call.
         memory_store(alias)
