@@ -45,7 +45,7 @@ def address_of(alias: str) -> str:
     return f"postgresql+psycopg:///?{'&'.join(pairs)}"
 
 
-def prepares(alias: str) -> bool:
-    """Whether the project lets psycopg prepare statements there; Django by default does not."""
-    parameters: dict[str, Any] = connections[alias].get_connection_params()
-    return parameters["prepare_threshold"] is not None
+def prepares(alias: str) -> bool | None:
+    """Whether the project lets psycopg prepare statements there; None where it does not say."""
+    options: dict[str, Any] = connections[alias].settings_dict["OPTIONS"]
+    return options["prepare_threshold"] is not None if "prepare_threshold" in options else None

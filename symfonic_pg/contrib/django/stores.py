@@ -128,9 +128,10 @@ async def _life(
 
 def _close_of_ended_loops() -> None:
     """Close what a loop left open that was closed without ending its generators."""
-    for key, (life, _) in list(_open.items()):
-        if key[0].is_closed():
-            complete(life.aclose())
+    for key in list(_open):
+        # Taken out first: two threads may come by here at once.
+        if key[0].is_closed() and (left := _open.pop(key, None)) is not None:
+            complete(left[0].aclose())
 
 
 @cache

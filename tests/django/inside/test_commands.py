@@ -173,6 +173,7 @@ def test_the_address_is_djangos(monkeypatch: pytest.MonkeyPatch) -> None:
             "SELECT current_user, current_setting('application_name'), current_database()"
         ).fetchone()
         assert row == ("pg_monitor", "a b", entry["NAME"])
-    assert not prepares("default")
-    monkeypatch.setitem(entry, "OPTIONS", {"prepare_threshold": 5})
-    assert prepares("default")
+    assert prepares("default") is None
+    for threshold, expected in ((5, True), (None, False)):
+        monkeypatch.setitem(entry, "OPTIONS", {"prepare_threshold": threshold})
+        assert prepares("default") is expected
