@@ -29,6 +29,7 @@ SET enable_bitmapscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
 SET enable_material = off
+SET enable_memoize = off
 AS $function$
 #variable_conflict use_column
 DECLARE

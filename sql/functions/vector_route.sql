@@ -1,5 +1,6 @@
 -- vector_route: the live memories of one level nearest to a query vector by cosine, at most fanout of them.
--- Exact up to exact_limit vectors: the level's narrow rows are compared one by one. Above it the model's HNSW
+-- Exact up to exact_limit vectors: the level's narrow rows are compared one by one, a few from the table, by a plan
+-- that is kept, and many from the model's covering index, which takes planning. Above it the model's HNSW
 -- index answers (approximate_vectors), unless the level is too small a part of that index for a walk to find
 -- it, or there is no index: then the scan stays exact up to far_limit.
 -- bound: 0 the true top, 1 an index may have missed some, 2 stopped at a bound before it could know.
@@ -10,6 +11,7 @@ CREATE FUNCTION {schema}.vector_route(
 LANGUAGE plpgsql STABLE
 AS $function$
 DECLARE
+    few CONSTANT integer := 500;
     exact_limit CONSTANT integer := 15000;
     far_limit CONSTANT integer := 100000;
     -- rows an index walk may visit for one answer: pgvector's own default for hnsw.max_scan_tuples
@@ -39,26 +41,48 @@ BEGIN
     -- filter may reject any number, so the whole level is put in order for it.
     reach := CASE WHEN metadata_filter IS NULL THEN least(4 * fanout, far_limit) ELSE far_limit END;
     LOOP
-        -- the model as a literal: only then does its covering partial index match
-        EXECUTE format(
-            $statement$
-                SELECT ARRAY(
-                    SELECT near.memory_id
-                      FROM (
-                        SELECT e.memory_id, e.embedding <=> $1 AS distance
-                          FROM embeddings AS e
-                         WHERE e.model_id = %s AND e.tenant_id = $2 AND e.scope_id = $3 AND e.layer = ANY ($4)
-                         ORDER BY distance, e.memory_id
-                         LIMIT $8
-                      ) AS near
-                     CROSS JOIN LATERAL memory_of($2, near.memory_id) AS m
-                     WHERE is_live(m.valid_from, m.valid_until, m.expires_at, $5)
-                       AND ($6 IS NULL OR m.metadata @> $6)
-                     ORDER BY near.distance, near.memory_id
-                     LIMIT $7)
-            $statement$, model.model_id)
-           INTO ids
-          USING query, tenant, level, wanted_layers, moment, metadata_filter, fanout, reach;
+        IF present <= few THEN
+            ids := ARRAY(
+                SELECT near.memory_id
+                  FROM (
+                    SELECT e.memory_id, e.embedding <=> query AS distance
+                      FROM embeddings AS e
+                     WHERE e.model_id = model.model_id AND e.tenant_id = tenant AND e.scope_id = level
+                       AND e.layer = ANY (wanted_layers)
+                     ORDER BY distance, e.memory_id
+                     LIMIT reach
+                  ) AS near
+                 CROSS JOIN LATERAL memory_of(tenant, near.memory_id) AS m
+                 WHERE is_live(m.valid_from, m.valid_until, m.expires_at, moment)
+                   AND (metadata_filter IS NULL OR m.metadata @> metadata_filter)
+                 ORDER BY near.distance, near.memory_id
+                 LIMIT fanout);
+        ELSE
+            -- the model as a literal: only then does its covering partial index match
+            EXECUTE format(
+                $statement$
+                    SELECT ARRAY(
+                        SELECT near.memory_id
+                          FROM (
+                            SELECT scan.memory_id, scan.embedding <=> $1 AS distance
+                              FROM (
+                                SELECT e.memory_id, e.embedding
+                                  FROM embeddings AS e
+                                 WHERE e.model_id = %s AND e.tenant_id = $2 AND e.scope_id = $3 AND e.layer = ANY ($4)
+                                 %s
+                              ) AS scan
+                             ORDER BY distance, scan.memory_id
+                             LIMIT $8
+                          ) AS near
+                         CROSS JOIN LATERAL memory_of($2, near.memory_id) AS m
+                         WHERE is_live(m.valid_from, m.valid_until, m.expires_at, $5)
+                           AND ($6 IS NULL OR m.metadata @> $6)
+                         ORDER BY near.distance, near.memory_id
+                         LIMIT $7)
+                $statement$, model.model_id, CASE WHEN present > far_limit THEN 'LIMIT ' || far_limit END)
+               INTO ids
+              USING query, tenant, level, wanted_layers, moment, metadata_filter, fanout, reach;
+        END IF;
         EXIT WHEN cardinality(ids) = fanout OR reach >= least(present, far_limit);
         reach := far_limit;
     END LOOP;

@@ -1,5 +1,5 @@
--- A thousand tenants with three memories each, and one with 20,000: 16,000 at its organisation (an index answers),
--- 3,000 at a user (an exact scan answers), 1,000 at a session, and nothing at its thousands of other sessions.
+-- A thousand tenants with three memories each, and one with 19,400: 16,000 at its organisation (an index answers),
+-- 3,000 at a user (an exact scan answers), 400 at a session, and nothing at its thousands of other sessions.
 SET search_path = symfonic, public;
 
 -- VACUUM marks no page as visible to all while its rows' commit is not flushed yet
@@ -15,7 +15,7 @@ SELECT s.tenant_id, s.scope_id, row_number() OVER (ORDER BY md5(n::text || s.sco
   FROM scopes AS s
  CROSS JOIN LATERAL generate_series(1, CASE
         WHEN s.tenant_id <> 'org:big' THEN 3
-        WHEN s.depth = 1 THEN 16000 WHEN s.depth = 2 THEN 3000 WHEN s.level_id = 's' THEN 1000 ELSE 0 END) AS n;
+        WHEN s.depth = 1 THEN 16000 WHEN s.depth = 2 THEN 3000 WHEN s.level_id = 's' THEN 400 ELSE 0 END) AS n;
 
 INSERT INTO memories (
     tenant_id, scope_id, layer, record_id, text, salience, kind, created_at, updated_at, content_hash, terms,
