@@ -79,8 +79,8 @@ def _many(_migrated: None) -> Iterator[None]:
     layers = ("semantic", "episodic", "procedural", "prospective")
     store = DjangoMemoryStore("memories", embedder=None)
     store.load(
-        MemoryRecord(f"m{n}", ANNA if n < 3000 else ACME.child("user", f"u{n}"), layers[n % 4], f"note {n}")
-        for n in range(4500)
+        MemoryRecord(f"m{n}", ANNA if n < 2000 else ACME.child("user", f"u{n}"), layers[n % 4], f"note {n}")
+        for n in range(3000)
     )
     with connections["memories"].cursor() as cursor:
         cursor.execute("ANALYZE")
@@ -123,7 +123,7 @@ def test_lists_are_read_by_an_index_and_in_its_order(queryset: Any, access: str)
     assert not plan.startswith("Limit\n  ->  Sort")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(levels, min_size=1, max_size=5))
 def test_the_text_form_is_that_of_the_vocabulary(path: list[tuple[str, str]]) -> None:
     scope = MemoryScope.of(*path)
