@@ -17,11 +17,12 @@ def connected(
     timeout: float = 10.0,
     pool_min: int = 0,
     pool_max: int = 10,
-    prepared_statements: bool = True,
+    prepared_statements: bool | None = None,
 ) -> Executor:
     """An executor that connects when it is first used.
 
     `driver` is asyncpg or psycopg; None takes the one that the DSN names, else the first that is installed.
+    Statements are prepared unless a pooler stands in between; True and False decide it without looking.
     """
     name = choose_driver(dsn, driver=driver)
     module = import_module(f"symfonic_pg.postgres.executors.{name}")

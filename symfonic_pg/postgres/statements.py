@@ -41,9 +41,9 @@ def load_statement(name: str, *, schema: str = "symfonic", **placeholders: Place
     """Read sql/queries/<name>.sql and put names into it.
 
     Placeholders are a closed set: {schema}, {vectors}, {table} and {index} take a name, {columns} a tuple of
-    names, {dimension} and {model} a positive number. Names are checked and quoted. The file starts with a
-    comment `-- <name>: what it does`, and a line `-- params:` that lists $1 … $n, or `none`. SymfonicError
-    where the file is missing, its header is wrong or a placeholder has no value.
+    names, {dimension}, {model} and {backend} a positive number. Names are checked and quoted. The file starts
+    with a comment `-- <name>: what it does`, and a line `-- params:` that lists $1 … $n, or `none`.
+    SymfonicError where the file is missing, its header is wrong or a placeholder has no value.
     """
     path = asset_dir("sql") / "queries" / f"{name}.sql"
     try:
@@ -123,4 +123,5 @@ _PLACEHOLDERS: Mapping[str, Callable[[str, Placeholder], str]] = {
     "columns": _listed,
     "dimension": _counted,
     "model": _counted,
+    "backend": _counted,
 }

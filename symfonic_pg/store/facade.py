@@ -96,7 +96,7 @@ class MemoryStore(EmbeddingVerbs):
         pool_min: int = 0,
         pool_max: int = 10,
         driver: str | None = None,
-        prepared_statements: bool = True,
+        prepared_statements: bool | None = None,
         read_dsn: str | None = None,
         read_fallback: bool = False,
         **options: Unpack[StoreOptions],
@@ -105,8 +105,8 @@ class MemoryStore(EmbeddingVerbs):
 
         `dsn` is `postgresql://…`, also in SQLAlchemy's forms with `+asyncpg` or `+psycopg`, which then
         choose the `driver` unless it is given; by default asyncpg where it is installed.
-        prepared_statements=False is for poolers that hand one session to several clients. The first call
-        connects.
+        Statements are prepared unless a pooler stands before the database; prepared_statements=True is for
+        one that carries them along. The first call connects.
 
         `read_dsn` names a replica: recalls and reads go there, on a second pool of the same size, and `fresh`
         is the same store without it. A replica that cannot be asked is MemoryUnavailable; with

@@ -21,7 +21,7 @@ from symfonic_pg.postgres.repository import MemoryRepository
 from symfonic_pg.postgres.statements import Statement, load_statement
 from tests.conftest import database_name, temporary_home, with_database
 from tests.integration.executor_kinds import Pooled
-from tests.poolers.kinds import ENGINES, OWN, POOLS
+from tests.poolers.kinds import ENGINES, OWN, POOLS, TOLD
 from tests.poolers.pgbouncer import pooled
 
 ORG = MemoryScope.parse("org:acme")
@@ -110,7 +110,7 @@ async def everything(repository: MemoryRepository) -> None:
 async def test_a_shared_session_is_left_as_it_was(database: str, one_session: str) -> None:
     shared = with_database(one_session, database_name(database))
     before = None
-    for kind in (*OWN, *POOLS, *ENGINES):
+    for kind in (*OWN, *TOLD, *POOLS, *ENGINES):
         async with kind.open(shared) as executor:
             repository = MemoryRepository(executor)
             if before is None:

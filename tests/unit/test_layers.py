@@ -17,6 +17,7 @@ ABOUT = {
     "symfonic_pg.testing.plugin": {"pytest"},
     "symfonic_pg.testing.strategies": {"hypothesis"},
     "symfonic_pg.cli": {"typer", "rich"},
+    "symfonic_pg.contrib.fastapi": {"fastapi"},
 }
 
 # Imports every module of the package where no third-party package is to be found, and says what each missed.

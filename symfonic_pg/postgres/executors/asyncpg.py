@@ -17,6 +17,7 @@ from symfonic_pg.postgres.executors.deadlines import GRACE
 from symfonic_pg.postgres.executors.failures import reaching
 from symfonic_pg.postgres.executors.pooled import PooledExecutor
 from symfonic_pg.postgres.executors.pooling import ConnectionPool
+from symfonic_pg.postgres.executors.preparing import Preparing
 from symfonic_pg.postgres.statements import Statement
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record] | PoolConnectionProxy[asyncpg.Record]"
@@ -36,17 +37,16 @@ class AsyncpgExecutor(PooledExecutor[Connection]):
         timeout: float = 10.0,
         pool_min: int = 0,
         pool_max: int = 10,
-        prepared_statements: bool = True,
+        prepared_statements: bool | None = None,
     ) -> PooledExecutor[Connection]:
         """An executor on a pool of its own; the first call connects.
 
-        prepared_statements=False is for poolers that hand one session to several clients, such as PgBouncer
-        before 1.21 in transaction mode.
+        Statements are prepared unless a pooler stands before the database; prepared_statements=True is for
+        one that carries them from session to session, such as PgBouncer from 1.21 on.
         """
-        address = for_asyncpg(dsn)
-        options = {} if prepared_statements else {"statement_cache_size": 0}
-        driver = AsyncpgDriver()
-        pool = ConnectionPool(lambda: _connect(address, options), driver, minimum=pool_min, maximum=pool_max)
+        address, driver = for_asyncpg(dsn), AsyncpgDriver()
+        preparing: Preparing[Connection] = Preparing(prepared_statements, _number, _finds)
+        pool = ConnectionPool(lambda: _opened(address, preparing), driver, minimum=pool_min, maximum=pool_max)
         return PooledExecutor(driver, pool, timeout=timeout)
 
 
@@ -109,7 +109,32 @@ class AsyncpgDriver:
         connection.terminate()
 
 
-async def _connect(address: str, options: dict[str, Any]) -> Connection:
+async def _opened(address: str, preparing: Preparing[Connection]) -> Connection:
+    caching = preparing.known is not False
+    connection = await _connect(address, caching=caching)
+    try:
+        allowed = await preparing.allowed(connection)
+    except BaseException:
+        connection.terminate()
+        raise
+    if caching and not allowed:
+        # Whether a connection caches statements is settled when it is made.
+        connection.terminate()
+        return await _connect(address, caching=False)
+    return connection
+
+
+def _number(connection: Connection) -> int:
+    return int(connection.get_server_pid())
+
+
+async def _finds(connection: Connection, statement: Statement) -> bool:
+    # Without parameters it goes by the simple protocol, and only its tag with the number of rows comes back.
+    return bool((await connection.execute(statement.text)).endswith(" 1"))
+
+
+async def _connect(address: str, *, caching: bool) -> Connection:
+    options: dict[str, Any] = {} if caching else {"statement_cache_size": 0}
     try:
         with reaching():
             return await asyncpg.connect(address, timeout=None, **options)

@@ -198,7 +198,7 @@ def _entered(
 def fetch(connection: psycopg.Connection[Any], statement: Statement) -> Rows:
     """Run one statement, its results in the binary format: they don't depend on DateStyle or bytea_output."""
     with _cursor(connection) as cursor:
-        cursor.execute(statement.text, statement.parameters, binary=True)
+        cursor.execute(statement.text, statement.parameters, prepare=False, binary=True)
         if cursor.pgresult is None or cursor.pgresult.status != ExecStatus.TUPLES_OK:
             return []
         return cursor.fetchall()

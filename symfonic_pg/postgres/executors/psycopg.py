@@ -23,6 +23,7 @@ from symfonic_pg.postgres.executors.borrowed import BorrowedExecutor
 from symfonic_pg.postgres.executors.deadlines import GRACE, within
 from symfonic_pg.postgres.executors.pooled import PooledExecutor
 from symfonic_pg.postgres.executors.pooling import ConnectionPool
+from symfonic_pg.postgres.executors.preparing import Preparing
 from symfonic_pg.postgres.statements import Statement
 
 if TYPE_CHECKING:
@@ -58,19 +59,16 @@ class PsycopgExecutor(PooledExecutor[Connection]):
         timeout: float = 10.0,
         pool_min: int = 0,
         pool_max: int = 10,
-        prepared_statements: bool = True,
+        prepared_statements: bool | None = None,
     ) -> PooledExecutor[Connection]:
         """An executor on a pool of its own; the first call connects.
 
-        prepared_statements=False is for poolers that hand one session to several clients, such as PgBouncer
-        before 1.21 in transaction mode.
+        Statements are prepared unless a pooler stands before the database; prepared_statements=True is for
+        one that carries them from session to session, such as PgBouncer from 1.21 on.
         """
-        address = normalise(dsn)
-        threshold = _PREPARE_AFTER if prepared_statements else None
-        driver = PsycopgDriver()
-        pool = ConnectionPool(
-            lambda: _connect(address, threshold), driver, minimum=pool_min, maximum=pool_max
-        )
+        address, driver = normalise(dsn), PsycopgDriver(own=True)
+        preparing: Preparing[Connection] = Preparing(prepared_statements, _number, _finds)
+        pool = ConnectionPool(lambda: _opened(address, preparing), driver, minimum=pool_min, maximum=pool_max)
         return PooledExecutor(driver, pool, timeout=timeout)
 
 
@@ -87,11 +85,18 @@ def executor_on(owner: object, *, timeout: float) -> Executor | None:
 
 
 class PsycopgDriver:
-    """psycopg's calls, with results in the binary format: they don't depend on DateStyle or bytea_output."""
+    """psycopg's calls, with results in the binary format: they don't depend on DateStyle or bytea_output.
+
+    On connections that are not our `own` no statement is prepared: nobody knows what stands behind them, and
+    it would stay in a session of the host's.
+    """
+
+    def __init__(self, *, own: bool = False) -> None:
+        self._prepare = None if own else False
 
     async def fetch(self, connection: Connection, statement: Statement) -> Rows:
         cursor = _cursor(connection)
-        await cursor.execute(statement.text, statement.parameters, binary=True)
+        await cursor.execute(statement.text, statement.parameters, prepare=self._prepare, binary=True)
         if cursor.pgresult is None or cursor.pgresult.status != ExecStatus.TUPLES_OK:
             return []
         return await cursor.fetchall()
@@ -172,11 +177,28 @@ def read_instants_in_utc(cursor: AnyCursor) -> None:
         cursor.adapters.register_loader("timestamptz", _InstantInUtc)
 
 
-async def _connect(address: str, prepare_threshold: int | None) -> Connection:
+async def _opened(address: str, preparing: Preparing[Connection]) -> Connection:
+    connection = await _connect(address)
     try:
-        return await psycopg.AsyncConnection.connect(
-            address, autocommit=True, prepare_threshold=prepare_threshold
-        )
+        if await preparing.allowed(connection):
+            connection.prepare_threshold = _PREPARE_AFTER
+    except BaseException:
+        connection.pgconn.finish()
+        raise
+    return connection
+
+
+def _number(connection: Connection) -> int:
+    return connection.pgconn.backend_pid
+
+
+async def _finds(connection: Connection, statement: Statement) -> bool:
+    return await (await _cursor(connection).execute(statement.text, prepare=False)).fetchone() is not None
+
+
+async def _connect(address: str) -> Connection:
+    try:
+        return await psycopg.AsyncConnection.connect(address, autocommit=True, prepare_threshold=None)
     except psycopg.ProgrammingError:
         # What the driver says may quote the address, and with it the password.
         rule = "an address that libpq understands"
