@@ -12,7 +12,15 @@ from symfonic_pg.memory.errors import MemoryContractError, SymfonicError
 from symfonic_pg.postgres import statements
 from symfonic_pg.postgres.statements import Statement, load_statement, quoted_schema
 
-ANY = {"vectors": "public", "table": "t", "index": "i", "columns": ("a",), "dimension": 3, "model": 1, "backend": 1}
+ANY = {
+    "vectors": "public",
+    "table": "t",
+    "index": "i",
+    "columns": ("a",),
+    "dimension": 3,
+    "model": 1,
+    "backend": 1,
+}
 
 
 def every_query() -> list[str]:
