@@ -17,16 +17,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
 from alembic import context
+from alembic.runtime.environment import EnvironmentContext
 from sqlalchemy import Connection
 
 from symfonic_pg.assets import asset_dir
 from symfonic_pg.postgres.migration_guest import upgrade_on
 from symfonic_pg.postgres.migration_scripts import VERSION_TABLE, MigrationError
 from symfonic_pg.postgres.statements import load_statement, quoted_schema
+
+with suppress(ImportError):
+    # Teaches SQLAlchemy the type, which it would warn about whenever it looks at our tables.
+    import pgvector.sqlalchemy  # noqa: F401
 
 __all__ = ["Hooks", "include_name", "include_object", "upgrade"]
 
@@ -42,7 +48,7 @@ def upgrade(
     database that has none. MigrationError says which statement helps where rights are missing; it is raised
     in --sql mode, too, for which `symfonic-pg migrate --sql` prints the script.
     """
-    environment = vars(context).get("_proxy")
+    environment = _environment()
     if environment is not None:
         if environment.is_offline_mode():
             raise MigrationError("a script of its own comes from `symfonic-pg migrate --sql`")
@@ -83,14 +89,19 @@ class Hooks:
         return schema == self.schema if schema is not None else name in self._visible()
 
     def _visible(self) -> set[str]:
-        try:
-            connection = context.get_bind()
-        except NameError:
-            # Outside of an env.py.
+        environment = _environment()
+        connection = environment.get_bind() if environment is not None else None
+        if connection is None:
             return set()
         return set(
             connection.exec_driver_sql(load_statement("migrate_visible", schema=self.schema).text).scalars()
         )
+
+
+def _environment() -> EnvironmentContext | None:
+    """The environment of the host's Alembic, None where none is running."""
+    environment: EnvironmentContext | None = vars(context).get("_proxy")
+    return environment
 
 
 @cache

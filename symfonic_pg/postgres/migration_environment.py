@@ -17,6 +17,7 @@ from symfonic_pg.postgres.migration_scripts import (
     MigrationError,
     filled_script,
     first_value,
+    in_turn,
     prepare,
     run_script,
 )
@@ -51,7 +52,7 @@ def run_online(context: EnvironmentContext, target: Target) -> None:
             version_table_schema=target.schema,
             own_transaction=True,
         )
-        with context.begin_transaction():
+        with in_turn(context.begin_transaction, connection):
             vectors = prepare(connection, target.schema, target.vectors)
             context.get_context().opts["vectors_schema"] = vectors
             context.run_migrations()

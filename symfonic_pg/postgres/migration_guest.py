@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 from symfonic_pg.assets import asset_dir
 from symfonic_pg.memory.errors import MemoryContractError
 from symfonic_pg.postgres.migration_environment import translated
-from symfonic_pg.postgres.migration_scripts import VERSION_TABLE, prepare
+from symfonic_pg.postgres.migration_scripts import PATIENCE, VERSION_TABLE, in_turn, prepare
 
 if TYPE_CHECKING:
     from alembic.runtime.migration import MigrationContext
     from sqlalchemy import Connection
 
+# So many seconds a host's transaction waits for another migrator, whose indexes may in turn wait for its end.
+_PATIENCE = 60.0
 # What the files of the migrations set for their transaction.
 _SETTINGS = ("lock_timeout", "client_min_messages", "check_function_bodies")
 
@@ -34,7 +36,8 @@ def upgrade_on(
     borrowed = connection.in_transaction()
     with translated():
         migration = _migration(connection, schema, revision, own_transaction=not borrowed)
-        with _operations(migration), migration.begin_transaction():
+        patience = _PATIENCE if borrowed else PATIENCE
+        with _operations(migration), in_turn(migration.begin_transaction, connection, patience):
             before = _settings(connection) if borrowed else {}
             migration.opts["vectors_schema"] = prepare(connection, schema, vectors)
             migration.run_migrations()

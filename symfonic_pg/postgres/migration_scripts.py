@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from symfonic_pg.assets import asset_dir
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 # Not Alembic's default name: a host whose search_path holds this schema would take the table for its own.
 VERSION_TABLE = "symfonic_pg_version"
 # How long a migrator waits for another one, and how often it looks, in seconds.
-_PATIENCE = 600.0
+PATIENCE = 600.0
 _LOOK = 0.2
 
 
@@ -45,19 +47,32 @@ def first_value(connection: Connection, statement: str, schema: str = "symfonic"
     return connection.exec_driver_sql(load_statement(statement, schema=schema, **names).text).scalar()
 
 
-def prepare(connection: Connection, schema: str, vectors: str | None) -> str:
-    """Take the turn to migrate, make schema and extension, and give the schema that pgvector lives in.
+@contextmanager
+def in_turn(
+    begin: Callable[[], AbstractContextManager[Any]], connection: Connection, patience: float = PATIENCE
+) -> Iterator[None]:
+    """Enter the transaction that `begin` begins, and go on in it when no other migrator is at work.
 
-    `vectors` is where it goes in a database that has none. Who waits for the turn asks again and again: a
-    statement that waits holds a snapshot, and an index that the other migrator builds concurrently would in
-    turn wait for that. MemoryUnavailable after ten minutes.
+    Until then it is left and begun again: one that waits may hold a snapshot, and an index that the other
+    migrator builds concurrently would wait for its end. MemoryUnavailable after `patience` seconds.
     """
-    # This first statement goes through SQLAlchemy: with asyncpg it is what begins the transaction.
-    home = first_value(connection, "migrate_vectors") or vectors or "public"
-    deadline = time.monotonic() + _PATIENCE
-    while not first_value(connection, "migrate_try_lock"):
+    deadline = time.monotonic() + patience
+    while True:
+        with begin():
+            # It goes through SQLAlchemy: with asyncpg this first statement is what begins the transaction.
+            if first_value(connection, "migrate_try_lock"):
+                yield
+                return
         if time.monotonic() > deadline:
-            raise MemoryUnavailable(f"another migration of this database has run for {_PATIENCE:g} s")
+            raise MemoryUnavailable(f"another migration of this database has been at work for {patience:g} s")
         time.sleep(_LOOK)
+
+
+def prepare(connection: Connection, schema: str, vectors: str | None) -> str:
+    """Make schema and extension, and give the schema that pgvector lives in.
+
+    `vectors` is where it goes in a database that has none.
+    """
+    home = first_value(connection, "migrate_vectors") or vectors or "public"
     run_script(connection, filled_script("prepare.sql", schema, home))
     return str(home)
