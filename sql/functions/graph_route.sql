@@ -35,9 +35,11 @@ BEGIN
             SELECT FROM unnest(reached_ids) AS reached(memory_id)
              WHERE EXISTS (SELECT FROM associations AS a
                             WHERE a.tenant_id = tenant AND a.source_id = reached.memory_id AND a.scope_id = ANY (scopes)
+                              AND EXISTS (SELECT FROM memory_of(tenant, a.target_id) AS m WHERE m.scope_id = ANY (scopes))
                            OFFSET edge_limit LIMIT 1)
                 OR EXISTS (SELECT FROM associations AS a
                             WHERE a.tenant_id = tenant AND a.target_id = reached.memory_id AND a.scope_id = ANY (scopes)
+                              AND EXISTS (SELECT FROM memory_of(tenant, a.source_id) AS m WHERE m.scope_id = ANY (scopes))
                            OFFSET edge_limit LIMIT 1)) THEN 2
         ELSE 0 END;
 END

@@ -25,23 +25,27 @@ BEGIN
          CROSS JOIN LATERAL record_of(tenant, start.record_id) AS m
          WHERE array_position(scopes, m.scope_id) > 0
         UNION
-        SELECT m.memory_id, walk.distance + 1
+        SELECT next.memory_id, walk.distance + 1
           FROM walk
          CROSS JOIN unnest(scopes) AS level(scope_id)
          CROSS JOIN LATERAL (
+            -- before the limit: what has moved out of sight must not crowd out what is visible
             (SELECT a.target_id AS memory_id
                FROM associations AS a
+              CROSS JOIN LATERAL memory_of(tenant, a.target_id) AS m
               WHERE a.tenant_id = tenant AND a.source_id = walk.memory_id AND a.scope_id = level.scope_id
+                AND array_position(scopes, m.scope_id) > 0
               ORDER BY a.weight DESC, a.target_id
               LIMIT edge_limit)
             UNION ALL
             (SELECT a.source_id
                FROM associations AS a
+              CROSS JOIN LATERAL memory_of(tenant, a.source_id) AS m
               WHERE a.tenant_id = tenant AND a.target_id = walk.memory_id AND a.scope_id = level.scope_id
+                AND array_position(scopes, m.scope_id) > 0
               LIMIT edge_limit)
          ) AS next
-         CROSS JOIN LATERAL memory_of(tenant, next.memory_id) AS m
-         WHERE walk.distance < max_hops AND array_position(scopes, m.scope_id) > 0
+         WHERE walk.distance < max_hops
     )
     -- the recursion yields breadth first, so the limit cuts the farthest
     SELECT reached.memory_id, min(reached.distance)

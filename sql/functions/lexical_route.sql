@@ -58,9 +58,8 @@ BEGIN
                  LIMIT scored_limit
              ) AS p
              WHERE (every_layer AND one_language) OR EXISTS (
-                    SELECT FROM memories AS m
-                     WHERE m.tenant_id = tenant AND m.memory_id = p.memory_id AND m.layer = ANY (wanted_layers)
-                       AND coalesce(m.language, store_language) = cue.language)
+                    SELECT FROM memory_of(tenant, p.memory_id) AS m
+                     WHERE m.layer = ANY (wanted_layers) AND coalesce(m.language, store_language) = cue.language)
              GROUP BY p.memory_id
         ), kept AS MATERIALIZED (
             SELECT * FROM partial ORDER BY partial.score DESC, partial.memory_id LIMIT keep
@@ -68,11 +67,17 @@ BEGIN
             SELECT kept.memory_id, kept.score + coalesce(completed.score, 0) AS score
               FROM kept
               LEFT JOIN LATERAL (
-                SELECT sum(term_weight(cue.share, m.term_counts[array_position(m.terms, cue.term)],
-                                       m.term_total, mean_total)) AS score
-                  FROM memory_of(tenant, kept.memory_id) AS m
-                 CROSS JOIN unnest(later_languages, later_terms, later_shares) AS cue(language, term, share)
-                 WHERE later_terms IS NOT NULL AND cue.language = coalesce(m.language, store_language)
+                SELECT sum(term_weight(cue.share, p.term_count, p.term_total, mean_total)) AS score
+                  FROM unnest(later_languages, later_terms, later_shares) AS cue(language, term, share)
+                 CROSS JOIN LATERAL (
+                    SELECT *
+                      FROM postings
+                     WHERE postings.tenant_id = tenant AND postings.scope_id = level AND postings.term = cue.term
+                       AND postings.memory_id = kept.memory_id
+                     LIMIT 1
+                 ) AS p
+                 WHERE one_language OR cue.language = (
+                        SELECT coalesce(m.language, store_language) FROM memory_of(tenant, kept.memory_id) AS m)
               ) AS completed ON true
         ), live AS MATERIALIZED (
             SELECT best.memory_id, best.score

@@ -37,7 +37,10 @@ BEGIN
          CROSS JOIN LATERAL (
             SELECT a.target_id, a.relationship, a.weight
               FROM associations AS a
+             -- before the limit: what has moved out of sight must not crowd out what is visible
+             CROSS JOIN LATERAL memory_of(tenant, a.target_id) AS target
              WHERE a.tenant_id = tenant AND a.source_id = m.memory_id AND a.scope_id = level.scope_id
+               AND array_position(seen.scopes, target.scope_id) > 0
              ORDER BY a.weight DESC, a.target_id, a.relationship
              LIMIT edge_limit
          ) AS a

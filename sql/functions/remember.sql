@@ -100,7 +100,7 @@ BEGIN
       LEFT JOIN written ON written.tenant_id = i.tenant_id AND written.record_id = i.record_id;
     IF written_rows <> expected THEN
         -- another writer has put one of these record ids at another scope since the check above
-        RAISE EXCEPTION 'a record_id of the batch exists at another scope' USING ERRCODE = 'SY001';
+        RAISE EXCEPTION 'a record_id of the batch has just come to lie at another scope' USING ERRCODE = 'SY001';
     END IF;
 
     IF model.model_id IS NOT NULL THEN

@@ -23,6 +23,8 @@ RETURNS TABLE (
 LANGUAGE plpgsql STABLE
 SET search_path = {schema}, {vectors}, pg_temp
 SET jit = off
+-- the shares of the terms pass through JSON, which writes numbers as the session would
+SET extra_float_digits = 1
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
 SET enable_bitmapscan = off
@@ -144,7 +146,7 @@ BEGIN
            CASE WHEN stats.shares ? coalesce(m.language, store_language) THEN coalesce(spoken_of.lex, 0) END,
            found.hops, distances[array_position(scopes, m.scope_id)],
            m.record_id, m.layer, m.text, m.salience, m.kind, m.created_at, m.updated_at,
-           m.access_count + coalesce(uses.access_count, 0)::bigint,
+           least(m.access_count + coalesce(uses.access_count, 0), 9223372036854775807)::bigint,
            greatest(m.last_accessed_at, uses.last_accessed_at),
            m.valid_from, m.valid_until, m.expires_at, m.language, m.metadata::text
       FROM (

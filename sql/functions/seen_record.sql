@@ -8,7 +8,7 @@ RETURNS TABLE (
 LANGUAGE sql STABLE PARALLEL SAFE
 AS $function$
     SELECT distances[array_position(scopes, m.scope_id)], m.record_id, m.layer, m.text, m.salience, m.kind,
-           m.created_at, m.updated_at, m.access_count + coalesce(uses.access_count, 0)::bigint,
+           m.created_at, m.updated_at, least(m.access_count + coalesce(uses.access_count, 0), 9223372036854775807)::bigint,
            greatest(m.last_accessed_at, uses.last_accessed_at),
            m.valid_from, m.valid_until, m.expires_at, m.language, m.metadata::text
       FROM {schema}.memory_of(tenant, memory) AS m

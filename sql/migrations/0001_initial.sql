@@ -574,9 +574,11 @@ BEGIN
             SELECT FROM unnest(reached_ids) AS reached(memory_id)
              WHERE EXISTS (SELECT FROM associations AS a
                             WHERE a.tenant_id = tenant AND a.source_id = reached.memory_id AND a.scope_id = ANY (scopes)
+                              AND EXISTS (SELECT FROM memory_of(tenant, a.target_id) AS m WHERE m.scope_id = ANY (scopes))
                            OFFSET edge_limit LIMIT 1)
                 OR EXISTS (SELECT FROM associations AS a
                             WHERE a.tenant_id = tenant AND a.target_id = reached.memory_id AND a.scope_id = ANY (scopes)
+                              AND EXISTS (SELECT FROM memory_of(tenant, a.source_id) AS m WHERE m.scope_id = ANY (scopes))
                            OFFSET edge_limit LIMIT 1)) THEN 2
         ELSE 0 END;
 END
@@ -609,23 +611,27 @@ BEGIN
          CROSS JOIN LATERAL record_of(tenant, start.record_id) AS m
          WHERE array_position(scopes, m.scope_id) > 0
         UNION
-        SELECT m.memory_id, walk.distance + 1
+        SELECT next.memory_id, walk.distance + 1
           FROM walk
          CROSS JOIN unnest(scopes) AS level(scope_id)
          CROSS JOIN LATERAL (
+            -- before the limit: what has moved out of sight must not crowd out what is visible
             (SELECT a.target_id AS memory_id
                FROM associations AS a
+              CROSS JOIN LATERAL memory_of(tenant, a.target_id) AS m
               WHERE a.tenant_id = tenant AND a.source_id = walk.memory_id AND a.scope_id = level.scope_id
+                AND array_position(scopes, m.scope_id) > 0
               ORDER BY a.weight DESC, a.target_id
               LIMIT edge_limit)
             UNION ALL
             (SELECT a.source_id
                FROM associations AS a
+              CROSS JOIN LATERAL memory_of(tenant, a.source_id) AS m
               WHERE a.tenant_id = tenant AND a.target_id = walk.memory_id AND a.scope_id = level.scope_id
+                AND array_position(scopes, m.scope_id) > 0
               LIMIT edge_limit)
          ) AS next
-         CROSS JOIN LATERAL memory_of(tenant, next.memory_id) AS m
-         WHERE walk.distance < max_hops AND array_position(scopes, m.scope_id) > 0
+         WHERE walk.distance < max_hops
     )
     -- the recursion yields breadth first, so the limit cuts the farthest
     SELECT reached.memory_id, min(reached.distance)
@@ -778,9 +784,8 @@ BEGIN
                  LIMIT scored_limit
              ) AS p
              WHERE (every_layer AND one_language) OR EXISTS (
-                    SELECT FROM memories AS m
-                     WHERE m.tenant_id = tenant AND m.memory_id = p.memory_id AND m.layer = ANY (wanted_layers)
-                       AND coalesce(m.language, store_language) = cue.language)
+                    SELECT FROM memory_of(tenant, p.memory_id) AS m
+                     WHERE m.layer = ANY (wanted_layers) AND coalesce(m.language, store_language) = cue.language)
              GROUP BY p.memory_id
         ), kept AS MATERIALIZED (
             SELECT * FROM partial ORDER BY partial.score DESC, partial.memory_id LIMIT keep
@@ -788,11 +793,17 @@ BEGIN
             SELECT kept.memory_id, kept.score + coalesce(completed.score, 0) AS score
               FROM kept
               LEFT JOIN LATERAL (
-                SELECT sum(term_weight(cue.share, m.term_counts[array_position(m.terms, cue.term)],
-                                       m.term_total, mean_total)) AS score
-                  FROM memory_of(tenant, kept.memory_id) AS m
-                 CROSS JOIN unnest(later_languages, later_terms, later_shares) AS cue(language, term, share)
-                 WHERE later_terms IS NOT NULL AND cue.language = coalesce(m.language, store_language)
+                SELECT sum(term_weight(cue.share, p.term_count, p.term_total, mean_total)) AS score
+                  FROM unnest(later_languages, later_terms, later_shares) AS cue(language, term, share)
+                 CROSS JOIN LATERAL (
+                    SELECT *
+                      FROM postings
+                     WHERE postings.tenant_id = tenant AND postings.scope_id = level AND postings.term = cue.term
+                       AND postings.memory_id = kept.memory_id
+                     LIMIT 1
+                 ) AS p
+                 WHERE one_language OR cue.language = (
+                        SELECT coalesce(m.language, store_language) FROM memory_of(tenant, kept.memory_id) AS m)
               ) AS completed ON true
         ), live AS MATERIALIZED (
             SELECT best.memory_id, best.score
@@ -1010,7 +1021,10 @@ BEGIN
          CROSS JOIN LATERAL (
             SELECT a.target_id, a.relationship, a.weight
               FROM associations AS a
+             -- before the limit: what has moved out of sight must not crowd out what is visible
+             CROSS JOIN LATERAL memory_of(tenant, a.target_id) AS target
              WHERE a.tenant_id = tenant AND a.source_id = m.memory_id AND a.scope_id = level.scope_id
+               AND array_position(seen.scopes, target.scope_id) > 0
              ORDER BY a.weight DESC, a.target_id, a.relationship
              LIMIT edge_limit
          ) AS a
@@ -1050,9 +1064,10 @@ END
 $function$;
 
 -- prepare_load: makes the scopes of a bulk load and hands out the keys of its new rows. memory_id is NULL for a
--- record_id that the tenant holds already, wherever it lies: such a record goes through remember.
-CREATE FUNCTION {schema}.prepare_load(paths jsonb, ordinals integer[], record_ids text[])
-RETURNS TABLE (place bigint, scope_id bigint, memory_id bigint)
+-- record_id that the tenant holds already, wherever it lies: such a record goes through remember. model_id is NULL
+-- where there is no such model.
+CREATE FUNCTION {schema}.prepare_load(paths jsonb, ordinals integer[], record_ids text[], model_name text)
+RETURNS TABLE (place bigint, scope_id bigint, memory_id bigint, model_id smallint)
 LANGUAGE plpgsql VOLATILE
 SET search_path = {schema}, pg_temp
 AS $function$
@@ -1061,10 +1076,12 @@ BEGIN
     RETURN QUERY
     SELECT r.place, path.scope_id,
            CASE WHEN m.memory_id IS NULL
-                THEN nextval(pg_get_serial_sequence('memories', 'memory_id')) END
+                THEN nextval(pg_get_serial_sequence('memories', 'memory_id')) END,
+           model.model_id
       FROM unnest(ordinals, record_ids) WITH ORDINALITY AS r(ordinal, record_id, place)
       JOIN ensure_scopes(paths) AS path ON path.ordinal = r.ordinal
       LEFT JOIN LATERAL record_of(path.tenant_id, r.record_id) AS m ON true
+      LEFT JOIN models AS model ON model.name = model_name
      ORDER BY r.place;
 END
 $function$;
@@ -1289,7 +1306,7 @@ BEGIN
       LEFT JOIN written ON written.tenant_id = i.tenant_id AND written.record_id = i.record_id;
     IF written_rows <> expected THEN
         -- another writer has put one of these record ids at another scope since the check above
-        RAISE EXCEPTION 'a record_id of the batch exists at another scope' USING ERRCODE = 'SY001';
+        RAISE EXCEPTION 'a record_id of the batch has just come to lie at another scope' USING ERRCODE = 'SY001';
     END IF;
 
     IF model.model_id IS NOT NULL THEN
@@ -1427,6 +1444,8 @@ RETURNS TABLE (
 LANGUAGE plpgsql STABLE
 SET search_path = {schema}, {vectors}, pg_temp
 SET jit = off
+-- the shares of the terms pass through JSON, which writes numbers as the session would
+SET extra_float_digits = 1
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
 SET enable_bitmapscan = off
@@ -1548,7 +1567,7 @@ BEGIN
            CASE WHEN stats.shares ? coalesce(m.language, store_language) THEN coalesce(spoken_of.lex, 0) END,
            found.hops, distances[array_position(scopes, m.scope_id)],
            m.record_id, m.layer, m.text, m.salience, m.kind, m.created_at, m.updated_at,
-           m.access_count + coalesce(uses.access_count, 0)::bigint,
+           least(m.access_count + coalesce(uses.access_count, 0), 9223372036854775807)::bigint,
            greatest(m.last_accessed_at, uses.last_accessed_at),
            m.valid_from, m.valid_until, m.expires_at, m.language, m.metadata::text
       FROM (
@@ -1597,7 +1616,7 @@ RETURNS TABLE (
 LANGUAGE sql STABLE PARALLEL SAFE
 AS $function$
     SELECT distances[array_position(scopes, m.scope_id)], m.record_id, m.layer, m.text, m.salience, m.kind,
-           m.created_at, m.updated_at, m.access_count + coalesce(uses.access_count, 0)::bigint,
+           m.created_at, m.updated_at, least(m.access_count + coalesce(uses.access_count, 0), 9223372036854775807)::bigint,
            greatest(m.last_accessed_at, uses.last_accessed_at),
            m.valid_from, m.valid_until, m.expires_at, m.language, m.metadata::text
       FROM {schema}.memory_of(tenant, memory) AS m

@@ -72,7 +72,7 @@ def document(value: object, field: str) -> FrozenObject:
         return value
     if not isinstance(value, Mapping):
         raise broken_private(field, "a JSON object", value)
-    return _object(value, _Root(field, value), ()) if value else EMPTY
+    return _object(value, _Root(field, value), ()) if len(value) else EMPTY
 
 
 def trusted_document(value: Mapping[str, Any]) -> FrozenObject:
@@ -121,9 +121,10 @@ def _frozen(value: Any, root: _Root, path: tuple[int, ...]) -> Any:
             raise root.broken("JSON with integers of at most 4300 digits", path)
         return int(value)
     if isinstance(value, float):
-        if not isfinite(value):
+        number = float.__float__(value)
+        if not isfinite(number):
             raise root.broken("JSON with finite numbers", path)
-        return float(value)
+        return number
     if len(path) >= MAX_DEPTH:
         raise root.broken(f"JSON of at most {MAX_DEPTH} levels", path[:8])
     if isinstance(value, Mapping):

@@ -9,6 +9,8 @@ from symfonic_pg.memory.records import MemoryRecord
 
 # The ways in which a store finds candidates.
 ROUTES = ("vector", "lexical", "recent", "salient", "profile", "graph")
+# The most that one route may take from one level.
+MAX_FANOUT = 10_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from symfonic_pg.memory.activation import Association
 from symfonic_pg.memory.checks import broken, share, whole
 from symfonic_pg.memory.errors import MemoryContractError
 from symfonic_pg.memory.layers import MemoryLayer
-from symfonic_pg.memory.observations import Observation, Observations
+from symfonic_pg.memory.observations import MAX_FANOUT, Observation, Observations
 from symfonic_pg.memory.records import MemoryQuery
 from symfonic_pg.memory.scope import MemoryScope
 from symfonic_pg.memory.signals import observed_signals
@@ -111,8 +111,8 @@ class ObservingSource:
         self.repository = repository
         self.embedder = embedder
         self.model = model if embedder is None else embedder.model
-        self.fanout = whole(fanout, "fanout", 1)
-        self.half_life = half_life
+        self.fanout = whole(fanout, "fanout", 1, MAX_FANOUT)
+        self.half_life = _half_life(half_life)
         self.cosine_share = share(cosine_share, "cosine_share")
         self.embed_timeout = embed_timeout
         self._undrained = _NOTHING
@@ -225,6 +225,14 @@ class ObservingSource:
             )
             for observation in found
         ]
+
+
+def _half_life(value: Any) -> timedelta | Mapping[MemoryLayer, timedelta]:
+    """One positive half-life, or one for each of some layers."""
+    for one in value.values() if isinstance(value, Mapping) else [value]:
+        if not isinstance(one, timedelta) or one <= timedelta(0):
+            raise broken("half_life", "a positive timedelta, or one for each layer", value)
+    return value  # type: ignore[no-any-return]
 
 
 async def _embedding(embedder: Any, text: str) -> Sequence[float]:

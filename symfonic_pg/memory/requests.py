@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TypeVar
 
@@ -45,6 +45,8 @@ async def batches(
     items: Iterable[ItemT] | AsyncIterable[ItemT], size: int
 ) -> AsyncIterator[tuple[int, list[ItemT]]]:
     """Runs of at most `size` items, each with the position of its first."""
+    if not isinstance(items, Iterable | AsyncIterable) or isinstance(items, str | bytes | Mapping):
+        raise checks.broken("items", "an iterable or async iterable", items)
     start, batch = 0, list[ItemT]()
     async for item in _each(items):
         batch.append(item)

@@ -21,6 +21,8 @@ from symfonic_pg.postgres.account import ServiceAccount, service_account
 
 # The longest path of a Unix socket that every system takes is 103 bytes; the file name needs 16 of them.
 _SOCKET_DIR_BYTES = 86
+# What a shell would read inside the double quotes that pg_ctl puts around a path.
+_SHELL_CHARACTERS = frozenset('"$`\\\n')
 _POLL_SECONDS = 0.02
 _LOG_LINES = 12
 
@@ -59,6 +61,8 @@ class Cluster:
 
         The caller holds the lock that keeps every other starter out. MemoryUnavailable if it stays down.
         """
+        if set(str(self.home)) & _SHELL_CHARACTERS:
+            raise SymfonicError(f"{self.home} cannot be the path of a server: pg_ctl hands it to a shell")
         account = service_account(self.data, self.binaries)
         self._initialise(account)
         deadline = time.monotonic() + self.timeout

@@ -10,7 +10,7 @@ from symfonic_pg.postgres.executors.pooled import PooledExecutor
 from symfonic_pg.postgres.statements import load_statement
 
 # The widest vectors that fit the B-tree row of a model's covering index.
-LEVEL_INDEX_DIMENSIONS = 1200
+LEVEL_INDEX_DIMENSIONS = 800
 # Seconds that one build may take.
 BUILD_TIMEOUT = 4 * 3600.0
 

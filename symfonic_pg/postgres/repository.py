@@ -12,7 +12,7 @@ from symfonic_pg.memory.activation import Association
 from symfonic_pg.memory.batches import checked_batch, checked_vector
 from symfonic_pg.memory.documents import document
 from symfonic_pg.memory.layers import RETRIEVABLE_LAYERS, MemoryLayer, layers_of
-from symfonic_pg.memory.observations import ROUTES, Observation, Observations
+from symfonic_pg.memory.observations import MAX_FANOUT, ROUTES, Observation, Observations
 from symfonic_pg.memory.observing import EmbeddingModel
 from symfonic_pg.memory.records import MemoryQuery, MemoryRecord, RememberReport
 from symfonic_pg.memory.requests import LoadItem, PageEnd, batches, distinct_ids, load_pair, page_end
@@ -34,7 +34,7 @@ from symfonic_pg.postgres.rows import (
 )
 from symfonic_pg.postgres.searching import SpokenLanguages, search_parameters
 from symfonic_pg.postgres.statements import load_statement
-from symfonic_pg.postgres.writing import Writing
+from symfonic_pg.postgres.writing import Writing, unregistered
 from symfonic_pg.terms import LANGUAGES, check_language
 
 # At most so many edges of one memory at one level are followed, strongest first, and so many nodes in all.
@@ -90,7 +90,7 @@ class MemoryRepository:
         `fanout` memories from a level, never less than the query's limit.
         """
         checks.instance(query, MemoryQuery, "query")
-        at_most = max(checks.whole(fanout, "fanout", 1), query.limit)
+        at_most = max(checks.whole(fanout, "fanout", 1, MAX_FANOUT), query.limit)
         summary, found = await self._looked(
             query, layers_of(layers) & RETRIEVABLE_LAYERS, model, at_most, None
         )
@@ -379,7 +379,7 @@ class MemoryRepository:
             return None
         known = await self.model(model)
         if known is None:
-            raise checks.broken("model", "a registered one (register_model)", model)
+            raise unregistered(model)
         return known
 
 

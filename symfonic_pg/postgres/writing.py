@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from symfonic_pg.memory.batches import BatchItem, elsewhere
+from symfonic_pg.memory.checks import broken
+from symfonic_pg.memory.errors import MemoryContractError
 from symfonic_pg.memory.observing import EmbeddingModel
 from symfonic_pg.memory.records import RememberReport
 from symfonic_pg.memory.vectors import half_text
@@ -68,6 +70,8 @@ class Writing:
         )
         report = RememberReport()
         for place, outcome, has_vector in rows:
+            if outcome == "model" and self.model is not None:
+                raise unregistered(self.model.name)
             if outcome == "elsewhere":
                 raise elsewhere(items[place - 1].position, items[place - 1].record.record_id)
             report += replace(RememberReport(without_embedding=not has_vector), **{outcome: 1})
@@ -94,11 +98,12 @@ class Writing:
                 paths.json(),
                 [str(paths.ordinal(item.record.scope)) for item in items],
                 [item.record.record_id for item in items],
+                None if self.model is None else self.model.name,
             )
         )
         placed = [
             PlacedItem(items[place - 1], scope_id, memory_id)
-            for place, scope_id, memory_id in keys
+            for place, scope_id, memory_id, _ in keys
             if memory_id is not None
         ]
         if placed:
@@ -108,11 +113,19 @@ class Writing:
             )
         embedded = [one for one in placed if one.item.embedding is not None]
         if embedded and self.model is not None:
+            number = keys[0][3]
+            if number is None:
+                raise unregistered(self.model.name)
             await executor.copy(
                 CopyTarget(self.schema, "embeddings", _EMBEDDINGS),
-                copying.rows(_embedding_rows(embedded, self.model, self.text_version)),
+                copying.rows(_embedding_rows(embedded, number, self.text_version)),
             )
-        return [items[place - 1] for place, _, memory_id in keys if memory_id is None]
+        return [items[place - 1] for place, _, memory_id, _ in keys if memory_id is None]
+
+
+def unregistered(model: str) -> MemoryContractError:
+    """The error for vectors of a model that the store does not know."""
+    return broken("model", "a registered one (register_model)", model)
 
 
 def _memory_row(one: PlacedItem, language: str) -> tuple[bytes, ...]:
@@ -144,9 +157,9 @@ def _memory_row(one: PlacedItem, language: str) -> tuple[bytes, ...]:
 
 
 def _embedding_rows(
-    embedded: Sequence[PlacedItem], model: EmbeddingModel, text_version: str
+    embedded: Sequence[PlacedItem], model_number: int, text_version: str
 ) -> Iterator[tuple[bytes, ...]]:
-    number, version = copying.smallint(model.number), copying.text(text_version)
+    number, version = copying.smallint(model_number), copying.text(text_version)
     for one in embedded:
         record, embedding = one.item.record, one.item.embedding
         assert embedding is not None

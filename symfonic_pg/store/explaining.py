@@ -87,8 +87,9 @@ async def explained(
     alone = await RetrievalCoordinator(source=_OneCandidate(candidate), policy=policy).coordinate(query)
     judged = RecallReport.of(alone).explain(record.record_id)
     met = report.explain(record.record_id)
-    fate = met or judged
-    assert fate is not None
+    # Where no layer is searched at all, the reason for that is this memory's too.
+    unasked = RecordFate(record.record_id, "gate", reason=report.note, rule="layer", fetched=False)
+    fate = met or judged or unasked
     memory = fate.memory or (judged.memory if judged else None)
     returned = [one.memory for one in report.fates if one.memory is not None]
     return MemoryExplanation(

@@ -21,6 +21,7 @@ from symfonic_pg.memory import (
     RetrievalResult,
 )
 from symfonic_pg.memory.batches import checked_batch
+from symfonic_pg.memory.checks import instance
 from symfonic_pg.memory.layers import RETRIEVABLE_LAYERS
 from symfonic_pg.memory.recall import (
     Association,
@@ -230,6 +231,7 @@ class MemoryStore(EmbeddingVerbs):
         None where the record is not visible at the query's scope, which is the same as that it does not
         exist.
         """
+        instance(query, MemoryQuery, "query")
         recalled = await self.recall(query, policy=policy)
         candidates = await self._source.observe(query, [record_id])
         if not candidates:

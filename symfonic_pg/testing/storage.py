@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from symfonic_pg.memory.checks import MAX_COUNT
 from symfonic_pg.memory.documents import contains
 from symfonic_pg.memory.records import MemoryRecord
 from symfonic_pg.memory.scope import MemoryScope
@@ -57,7 +58,7 @@ class StoredMemory:
         moments = [usage.last for usage in uses] + ([] if written is None else [written])
         return with_fields(
             self.record,
-            access_count=self.record.access_count + sum(usage.count for usage in uses),
+            access_count=min(self.record.access_count + sum(usage.count for usage in uses), MAX_COUNT),
             last_accessed_at=max(moments),
         )
 

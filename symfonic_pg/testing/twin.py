@@ -12,7 +12,7 @@ from symfonic_pg.memory.activation import Association
 from symfonic_pg.memory.batches import BatchItem, checked_batch, checked_vector, elsewhere
 from symfonic_pg.memory.documents import contains, document
 from symfonic_pg.memory.layers import RETRIEVABLE_LAYERS, MemoryLayer, layers_of
-from symfonic_pg.memory.observations import Observation, Observations
+from symfonic_pg.memory.observations import MAX_FANOUT, Observation, Observations
 from symfonic_pg.memory.observing import EmbeddingModel
 from symfonic_pg.memory.records import MemoryQuery, MemoryRecord, RememberReport
 from symfonic_pg.memory.requests import LoadItem, PageEnd, batches, distinct_ids, load_pair, page_end
@@ -58,7 +58,7 @@ class InMemoryRepository:
     ) -> Observations:
         """What each route finds at every level of the query's scope, and what was observed about it."""
         checks.instance(query, MemoryQuery, "query")
-        at_most = max(checks.whole(fanout, "fanout", 1), query.limit)
+        at_most = max(checks.whole(fanout, "fanout", 1, MAX_FANOUT), query.limit)
         return self._lookout(query, model).search(layers_of(layers) & RETRIEVABLE_LAYERS, at_most)
 
     async def observe(

@@ -292,3 +292,66 @@ async def test_a_vector_never_outlives_its_text_or_its_scope(database: str, mean
         assert await host.fetchval(f"SELECT count(*) FROM {tables} WHERE {stray}") == 0
     finally:
         await host.close()
+
+
+async def test_explain_says_that_no_layer_was_searched(database: str) -> None:
+    async with MemoryStore.connect(database) as store:
+        await fill(store)
+        explained = await store.explain(MemoryQuery(USER, "lamp", layers=["working"]), "lamp")
+        assert explained is not None
+        assert "no layer to search" in str(explained)
+        with pytest.raises(MemoryContractError):
+            await store.explain("org:acme", "lamp")  # type: ignore[arg-type]
+
+
+async def test_uses_never_overflow_what_a_record_was_written_with(database: str) -> None:
+    async with MemoryStore.connect(database) as store:
+        await store.remember(MemoryRecord("m", USER, "semantic", "lamp", access_count=2**63 - 1))
+        await store.reinforce(USER, ["m"])
+        assert [one.access_count for one in await store.get(USER, ["m"])] == [2**63 - 1]
+        assert (await store.retrieve(USER, "lamp")).memories[0].record.access_count == 2**63 - 1
+
+
+async def test_a_model_that_is_gone_is_a_contract_error(database: str) -> None:
+    owner = await asyncpg.connect(database)
+    try:
+        async with MemoryStore.connect(database) as store:
+            await store.repository.register_model("m", 2)
+            await owner.execute("DELETE FROM symfonic.models")
+            record = MemoryRecord("r", USER, "semantic", "lamp")
+            with pytest.raises(MemoryContractError, match="registered"):
+                await store.remember([record], [[1.0, 0.0]], model="m")
+            with pytest.raises(MemoryContractError, match="registered"):
+                await store.load([(record, [1.0, 0.0])], model="m")
+            assert await store.count(USER) == 0
+    finally:
+        await owner.close()
+
+
+async def test_what_moved_out_of_sight_takes_no_place_among_the_edges(database: str) -> None:
+    async with MemoryStore.connect(database) as store:
+        seed, good = (MemoryRecord(name, USER, "semantic", name) for name in ("seed", "good"))
+        hidden = [MemoryRecord(f"h{place:04}", USER, "semantic", "hidden") for place in range(1001)]
+        await store.load([seed, good, *hidden])
+        await store.associate(USER, [Association("seed", one) for one in hidden])
+        await store.associate(USER, Association("seed", good, weight=0.5))
+        await store.move(USER, [one.record_id for one in hidden], ORG.child("user", "u2"))
+        assert [edge.target.record_id for edge in await store.neighbours(USER, ["seed"])] == ["good"]
+        assert await store.repository.hops(USER, "seed", ["good"], 3) == {"good": 1}
+        result = await store.retrieve(MemoryQuery(USER, "good", context_ids=["seed"]))
+        assert result.completeness["graph"] == "exact"
+
+
+@pytest.mark.parametrize("driver", ["asyncpg", "psycopg"])
+async def test_texts_arrive_whatever_the_database_takes_for_its_clients_encoding(
+    database: str, driver: str
+) -> None:
+    owner = await asyncpg.connect(database)
+    name = await owner.fetchval("SELECT current_database()")
+    await owner.execute(f"ALTER DATABASE {name} SET client_encoding = latin1")
+    await owner.close()
+    async with MemoryStore.connect(database, driver=driver) as store:
+        await store.load([MemoryRecord("l", USER, "semantic", "caf\u00e9 \u65e5\u672c")])
+        await store.remember(MemoryRecord("r", USER, "semantic", "\u65e5\u672c"))
+        texts = {one.record_id: one.text for one in await store.list(USER)}
+        assert texts == {"l": "caf\u00e9 \u65e5\u672c", "r": "\u65e5\u672c"}

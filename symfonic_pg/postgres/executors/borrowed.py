@@ -79,8 +79,5 @@ class InTransaction(BorrowedExecutor[ConnectionT]):
 
 
 def _turn_of(connection: object) -> asyncio.Lock:
-    try:
-        return _turns.setdefault(connection, asyncio.Lock())
-    except TypeError:
-        # What an asyncpg pool lends takes no weak reference: executors on it do not know of one another.
-        return asyncio.Lock()
+    # What an asyncpg pool lends is a proxy, which takes no weak reference; the connection behind it does.
+    return _turns.setdefault(getattr(connection, "_con", connection), asyncio.Lock())

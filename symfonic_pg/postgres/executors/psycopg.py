@@ -198,7 +198,9 @@ async def _finds(connection: Connection, statement: Statement) -> bool:
 
 async def _connect(address: str) -> Connection:
     try:
-        return await psycopg.AsyncConnection.connect(address, autocommit=True, prepare_threshold=None)
+        return await psycopg.AsyncConnection.connect(
+            address, autocommit=True, prepare_threshold=None, client_encoding="utf8"
+        )
     except psycopg.ProgrammingError:
         # What the driver says may quote the address, and with it the password.
         rule = "an address that libpq understands"
