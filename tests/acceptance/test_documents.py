@@ -43,7 +43,7 @@ def test_every_block_of_python_runs(
     namespace: dict[str, object] = {"__name__": name_of(document)}
     for line, code in blocks(document, "python"):
         # Padded, so that a traceback names the line of the document.
-        exec(compile("\n" * (line - 1) + code, str(document), "exec"), namespace)
+        exec(compile("\n" * (line - 1) + code, str(document), "exec", dont_inherit=True), namespace)
 
 
 def test_the_readme_runs_with_a_server_and_without() -> None:
