@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import io
 import os
 import platform
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -31,7 +33,9 @@ TASKS = 16
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run everything and print it."""
+    """Run everything, and print each part as soon as it is known."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)
     asyncio.run(_run(_options(arguments)))
 
 
