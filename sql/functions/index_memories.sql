@@ -1,4 +1,4 @@
--- index_memories, reindex_memory, unindex_memories: keep what is derived from memories in step with them, whoever
+-- index_memories, reindex_memory, unindex_memory: keep what is derived from memories in step with them, whoever
 -- writes: the postings, the level and layer that a vector carries, and the languages spoken at a level.
 
 -- New memories: one set-based write a statement, COPY included.
@@ -44,20 +44,15 @@ BEGIN
 END
 $function$;
 
--- Deleted memories. The table of old rows has no statistics when the plan is made and kept: whatever number came
--- first, later ones must find the postings by index.
-CREATE FUNCTION {schema}.unindex_memories() RETURNS trigger
+-- One deleted memory: by row, so that each posting is found by its key, whatever the statistics say.
+CREATE FUNCTION {schema}.unindex_memory() RETURNS trigger
 LANGUAGE plpgsql
 SET search_path = {schema}, pg_temp
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET enable_seqscan = off
 AS $function$
 BEGIN
     DELETE FROM postings AS p
-     USING old_rows AS o CROSS JOIN unnest(o.terms) AS held(term)
-     WHERE p.tenant_id = o.tenant_id AND p.scope_id = o.scope_id AND p.term = held.term
-       AND p.memory_id = o.memory_id;
+     WHERE p.tenant_id = OLD.tenant_id AND p.scope_id = OLD.scope_id AND p.term = ANY (OLD.terms)
+       AND p.memory_id = OLD.memory_id;
     RETURN NULL;
 END
 $function$;
@@ -69,4 +64,4 @@ CREATE TRIGGER memories_updated AFTER UPDATE ON {schema}.memories
         IS DISTINCT FROM (NEW.scope_id, NEW.layer, NEW.language, NEW.content_hash, NEW.terms, NEW.term_counts))
     EXECUTE FUNCTION {schema}.reindex_memory();
 CREATE TRIGGER memories_deleted AFTER DELETE ON {schema}.memories
-    REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION {schema}.unindex_memories();
+    FOR EACH ROW EXECUTE FUNCTION {schema}.unindex_memory();

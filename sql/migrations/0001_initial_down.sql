@@ -51,7 +51,7 @@ DROP FUNCTION
     {schema}.store_vectors,
     {schema}.term_weight,
     {schema}.unembedded,
-    {schema}.unindex_memories,
+    {schema}.unindex_memory,
     {schema}.vector_route,
     {schema}.window_end;
 
