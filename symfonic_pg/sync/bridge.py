@@ -34,9 +34,10 @@ class Bridge:
     _loop: asyncio.AbstractEventLoop | None
     _thread: threading.Thread | None
     _ending: finalize[Any, Any] | None
-    _closed: bool
+    _calls: set[Call]
 
     def __init__(self) -> None:
+        self._closed = False
         self._start_over()
         _bridges.add(self)
 
@@ -52,15 +53,16 @@ class Bridge:
             raise MemoryContractError(f"a store of symfonic_pg.sync must be {rule}", field="store", rule=rule)
         call = Call(loop)
         operation = begin(call)
+        self._calls.add(call)
         try:
             call.start(operation)
-        except RuntimeError:
-            operation.close()
-            raise MemoryUnavailable("the store is closed") from None
-        try:
             result: T = call.outcome()
         except asyncio.CancelledError:
             raise MemoryUnavailable("the store was closed meanwhile") from None
+        finally:
+            self._calls.discard(call)
+            if not call.begun:
+                operation.close()
         return result
 
     @property
@@ -88,7 +90,9 @@ class Bridge:
     def _start(self) -> None:
         # On Windows psycopg cannot work with the default loop.
         loop = asyncio.SelectorEventLoop() if sys.platform == "win32" else asyncio.new_event_loop()
-        self._thread = threading.Thread(target=_serve, args=(loop,), name="symfonic-pg-bridge", daemon=True)
+        self._thread = threading.Thread(
+            target=_serve, args=(loop, self._calls), name="symfonic-pg-bridge", daemon=True
+        )
         self._thread.start()
         self._loop = loop
         self._ending = finalize(self, _end, loop, self._thread, os.getpid())
@@ -97,7 +101,7 @@ class Bridge:
         """Begin without loop and thread, as after a fork, which copies the one and not the other."""
         self.lock = threading.RLock()
         self._loop = self._thread = self._ending = None
-        self._closed = False
+        self._calls = set()
 
 
 class Call:
@@ -109,15 +113,27 @@ class Call:
         # What is to be done in the caller's thread; None when the task has ended.
         self._inbox: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
 
+    @property
+    def begun(self) -> bool:
+        """Whether the loop has taken the operation over."""
+        return self._task is not None
+
     def start(self, operation: Coroutine[Any, Any, Any]) -> None:
-        """Begin the operation in the loop; RuntimeError where that has ended."""
+        """Begin the operation in the loop; CancelledError where that has ended."""
         context = copy_context()
 
         def begin() -> None:
             self._task = self._loop.create_task(operation, context=context)
-            self._task.add_done_callback(lambda _: self._inbox.put(None))
+            self._task.add_done_callback(lambda _: self.end())
 
-        self._loop.call_soon_threadsafe(begin)
+        try:
+            self._loop.call_soon_threadsafe(begin)
+        except RuntimeError:
+            raise asyncio.CancelledError from None
+
+    def end(self) -> None:
+        """Nothing more is asked for: the operation has ended, or will not be run any more."""
+        self._inbox.put(None)
 
     def outcome(self) -> Any:
         """Wait for the operation's end, in the caller's thread, and do there what it asks for."""
@@ -132,10 +148,12 @@ class Call:
                 if interruption is not None:
                     raise
                 interruption = error
-                self._loop.call_soon_threadsafe(self._cancel)
+                with suppress(RuntimeError):
+                    self._loop.call_soon_threadsafe(self._cancel)
         if interruption is not None:
             raise interruption
-        assert self._task is not None
+        if self._task is None or not self._task.done():
+            raise asyncio.CancelledError
         return self._task.result()
 
     async def items(self, iterable: Iterable[T]) -> AsyncIterator[T]:
@@ -173,7 +191,7 @@ def _settle(answer: asyncio.Future[Any], value: Any, error: Exception | None) ->
         answer.set_exception(error)
 
 
-def _serve(loop: asyncio.AbstractEventLoop) -> None:
+def _serve(loop: asyncio.AbstractEventLoop, calls: set[Call]) -> None:
     asyncio.set_event_loop(loop)
     try:
         loop.run_forever()
@@ -185,6 +203,9 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
         loop.run_until_complete(loop.shutdown_default_executor())
     finally:
         loop.close()
+        # Those that came too late to be begun, or to be ended, wait for a loop that is gone.
+        for call in list(calls):
+            call.end()
 
 
 def _end(loop: asyncio.AbstractEventLoop, thread: threading.Thread, process: int) -> None:

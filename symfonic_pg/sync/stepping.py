@@ -24,8 +24,8 @@ class SteppedStore(MemoryStore):
     """A store that `complete` can drive: its executor is a blocking one, its embedder brings a loop."""
 
     def __init__(self, repository: MemoryRepository, settings: StoreSettings, **fields: Any) -> None:
-        super().__init__(repository, settings, **fields)
-        # The deadline is the embedder's own: without a loop there is none to be had.
+        # The deadlines are the embedder's own: without a loop there are none to be had.
+        super().__init__(repository, replace(settings, embed_timeout=None), **fields)
         self._source.embed_timeout = None
 
     @classmethod

@@ -399,6 +399,59 @@ def test_help_reads_like_the_originals() -> None:
     )
 
 
+def test_one_driver_is_enough(database: str) -> None:
+    script = f"""
+        import sys
+        sys.modules |= dict.fromkeys(["psycopg", "psycopg_pool", "sqlalchemy", "alembic"])
+        from symfonic_pg.sync import MemoryStore
+        with MemoryStore.connect({database!r}) as store:
+            print(store.count("org:acme"))
+    """
+    assert _run(script) == "0\n"
+    assert _run(script.replace('"psycopg", "psycopg_pool"', '"asyncpg"')) == "0\n"
+
+
+def test_a_store_that_was_closed_stays_closed_in_a_child(database: str) -> None:
+    script = f"""
+        import os, warnings
+        warnings.filterwarnings("ignore", message=".*fork", category=DeprecationWarning)
+        from symfonic_pg.memory import MemoryUnavailable
+        from symfonic_pg.sync import MemoryStore
+        store = MemoryStore.connect({database!r})
+        store.close()
+        child = os.fork()
+        if child == 0:
+            try:
+                store.count("org:acme")
+            except MemoryUnavailable:
+                os._exit(7)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    """
+    assert _run(script) == "7\n"
+
+
+def test_no_call_is_left_behind_by_a_store_that_closes(database: str) -> None:
+    def ask(store: MemoryStore, ended: list[str]) -> None:
+        try:
+            while True:
+                store.count(SCOPE)
+        except MemoryUnavailable as error:
+            ended.append(str(error))
+
+    for _ in range(5):
+        store = MemoryStore.connect(database)
+        ended: list[str] = []
+        threads = [threading.Thread(target=ask, args=(store, ended)) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.1)
+        store.close()
+        for thread in threads:
+            thread.join(10)
+        assert len(ended) == 8
+        assert all("closed" in message for message in ended)
+
+
 CHECKED = """
 from symfonic_pg.sync import MemoryRepository, MemoryStore
 
@@ -419,6 +472,7 @@ MemoryStore.connect("postgresql://localhost/x", recent_turn=3)
 
 
 def test_a_type_checker_knows_every_signature(tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
     (tmp_path / "script.py").write_text(CHECKED)
     checked = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "--no-error-summary",
