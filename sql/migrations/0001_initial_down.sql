@@ -16,6 +16,8 @@ DROP FUNCTION
     {schema}.claim_pending,
     {schema}.count_pending,
     {schema}.count_vectors,
+    {schema}.dissociate,
+    {schema}.elsewhere,
     {schema}.ensure_scope,
     {schema}.ensure_scopes,
     {schema}.escaped,

@@ -31,6 +31,8 @@ def note(message: str) -> None:
 
 def print_json(document: Any) -> None:
     """One JSON document on stdout, and nothing else."""
+    if sys.stdout is None:
+        raise OSError("stdout is closed")
     # A terminal or file of another encoding gets escapes instead of an error.
     unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     sys.stdout.write(json.dumps(document, ensure_ascii=not unicode, allow_nan=False, indent=2) + "\n")

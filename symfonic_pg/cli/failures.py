@@ -41,6 +41,9 @@ def reported() -> Iterator[None]:
         _end(f"error: {error}", FAILED, error)
     except BrokenPipeError:
         raise
+    except UnicodeError as error:
+        # A byte of the command line that is no UTF-8 comes as a lone surrogate, which no driver takes.
+        _end("error: what was given is not UTF-8", REFUSED, error)
     except OSError as error:
         _end(f"error: {error}", FAILED, error)
     except KeyboardInterrupt as error:

@@ -149,6 +149,8 @@ def _next(batches: Iterator[Batch]) -> Batch | None:
 def _opened(file: str) -> Iterator[tuple[str, BinaryIO]]:
     """The name for messages, and the lines."""
     if file == "-":
+        if sys.stdin is None:
+            raise OSError("stdin is closed")
         yield file, sys.stdin.buffer
         return
     with Path(file).open("rb") as raw:

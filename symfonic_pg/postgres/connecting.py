@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from symfonic_pg.memory.checks import whole
 from symfonic_pg.postgres.drivers import choose_driver
 from symfonic_pg.postgres.executors.base import Executor
 
@@ -24,6 +25,8 @@ def connected(
     `driver` is asyncpg or psycopg; None takes the one that the DSN names, else the first that is installed.
     Statements are prepared unless a pooler stands in between; True and False decide it without looking.
     """
+    whole(pool_max, "pool_max", 1, 10_000)
+    whole(pool_min, "pool_min", 0, pool_max)
     name = choose_driver(dsn, driver=driver)
     module = import_module(f"symfonic_pg.postgres.executors.{name}")
     executor: Executor = getattr(module, _CLASSES[name]).connect(

@@ -152,6 +152,4 @@ class EmbeddingVerbs:
         known = await self.repository.model(embedder.model)
         if known is not None and known.dimension == embedder.dimension:
             return known
-        return await self.repository.register_model(
-            embedder.model, embedder.dimension, baseline_of(embedder)
-        )
+        return await self.repository.register_model(embedder.model, embedder.dimension, baseline_of(embedder))

@@ -277,7 +277,9 @@ class MemoryStore(EmbeddingVerbs):
         known = await self._model()
         async for start, batch in batches(items, batch_size):
             pairs = [load_pair(item, place) for place, item in enumerate(batch, start)]
-            vectors = await self._vectors([record for record, vector in pairs if vector is None])
+            vectors = await needed_vectors(
+                [record for record, vector in pairs if vector is None], self.repository, self.settings
+            )
             fresh = iter(vectors)
             filled = [(record, next(fresh) if vector is None else vector) for record, vector in pairs]
             report += await self.repository.load(
@@ -359,15 +361,10 @@ class MemoryStore(EmbeddingVerbs):
 
     async def _embed_and_remember(self, batch: Sequence[MemoryRecord]) -> RememberReport:
         model = await self._model()
-        vectors = await self._vectors(batch)
+        vectors = await needed_vectors(batch, self.repository, self.settings)
         return await self.repository.remember(
             batch, vectors, model=model.name, text_version=self.settings.embed_text.version
         )
-
-    async def _vectors(self, batch: Sequence[MemoryRecord]) -> Sequence[tuple[float, ...] | None]:
-        embedder = self.settings.embedder
-        assert embedder is not None
-        return await needed_vectors(batch, self.repository, embedder, self.settings.embed_text)
 
 
 def _asked(

@@ -31,6 +31,7 @@ class StoreOptions(TypedDict, total=False):
     half_life: timedelta | Mapping[MemoryLayer, timedelta]
     cosine_share: float
     slow_recall: float
+    embed_timeout: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,9 @@ class StoreSettings:
     those of `exclude_speakers`. `schema` is the store's schema, `timeout` the seconds that a call may take,
     `language` the text search configuration of records that name none, `embed_text` what of a record is
     embedded. `fanout`, `half_life` and `cosine_share` are those of PostgresCandidateSource. A recall that
-    takes `slow_recall` seconds or more leaves one line in the log, without any text.
+    takes `slow_recall` seconds or more leaves one line in the log, without any text. Embedding 500 texts of
+    a write may take `embed_timeout` seconds, any time if None; what takes longer stands as pending, as if
+    the embedder had failed.
     """
 
     embedder: Embedder | None = None
@@ -61,3 +64,4 @@ class StoreSettings:
     half_life: timedelta | Mapping[MemoryLayer, timedelta] = timedelta(days=7)
     cosine_share: float = 0.5
     slow_recall: float = 1.0
+    embed_timeout: float | None = 60.0

@@ -355,3 +355,60 @@ async def test_texts_arrive_whatever_the_database_takes_for_its_clients_encoding
         await store.remember(MemoryRecord("r", USER, "semantic", "\u65e5\u672c"))
         texts = {one.record_id: one.text for one in await store.list(USER)}
         assert texts == {"l": "caf\u00e9 \u65e5\u672c", "r": "\u65e5\u672c"}
+
+
+class Hanging(HashingEmbedder):
+    """An embedder that never answers."""
+
+    async def embed(self, texts: Sequence[str]) -> Any:
+        await asyncio.sleep(3600)
+
+
+async def test_an_embedder_that_hangs_leaves_records_pending(database: str) -> None:
+    async with MemoryStore.connect(database, embedder=Hanging(), embed_timeout=0.1) as store:
+        record = MemoryRecord("lamp", USER, "semantic", "a lamp")
+        assert (await store.remember(record)).without_embedding == 1
+        assert (await store.load([MemoryRecord("shade", USER, "semantic", "a shade")])).without_embedding == 1
+
+
+async def test_an_id_that_comes_to_lie_elsewhere_meanwhile_costs_no_transaction(database: str) -> None:
+    first, second = await asyncpg.connect(database), await asyncpg.connect(database)
+    try:
+        async with MemoryStore.connect(database) as store:
+            earlier, later = first.transaction(), second.transaction()
+            await earlier.start()
+            await later.start()
+            await store.using(first).remember(MemoryRecord("m", USER, "semantic", "lamp"))
+            elsewhere = ORG.child("user", "u2")
+            records = [MemoryRecord(name, elsewhere, "semantic", "lamp") for name in ("new", "m")]
+            writing = asyncio.create_task(store.using(second).remember(records))
+            await asyncio.sleep(0.3)
+            await earlier.commit()
+            with pytest.raises(MemoryContractError, match=r"record 1 \('m'\)"):
+                await writing
+            assert await second.fetchval("SELECT 1") == 1
+            await later.commit()
+            assert await store.count(elsewhere) == 0
+    finally:
+        await first.close()
+        await second.close()
+
+
+async def test_new_languages_at_two_scopes_wait_for_each_other_in_one_order(database: str) -> None:
+    scopes = [ORG.child("user", f"u{place}") for place in range(2)]
+    async with MemoryStore.connect(database) as store:
+        names = [f"m{place}" for place in range(40)]
+        await store.remember(
+            MemoryRecord(name, scopes[place % 2], "semantic", "lamp") for place, name in enumerate(names)
+        )
+        for language in ("german", "french", "spanish"):
+            batches = [
+                [
+                    MemoryRecord(name, scopes[place % 2], "semantic", f"lamp {turn}", language=language)
+                    for place, name in enumerate(names)
+                    if place // 2 % 2 == turn
+                ]
+                for turn in range(2)
+            ]
+            reports = await asyncio.gather(*(store.remember(batch[::-1]) for batch in batches))
+            assert sum(report.updated for report in reports) == 40

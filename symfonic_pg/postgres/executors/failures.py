@@ -52,6 +52,8 @@ def as_error(failure: Failure) -> SymfonicError | None:
         return Collision(f"lost against concurrent writers ({COLLISIONS[state]}): {message}")
     if state in _POOLER:
         return MemoryUnavailable(f"behind a pooler connect with prepared_statements=False: {message}")
+    if state.startswith("54"):
+        return MemoryContractError(f"more than PostgreSQL takes at once, make the batch smaller: {message}")
     if state.startswith(_OUT_OF_REACH):
         return MemoryUnavailable(f"the database cannot be asked ({state}): {message}")
     return None
