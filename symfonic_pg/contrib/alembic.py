@@ -21,7 +21,7 @@ from contextlib import suppress
 from functools import cache
 from typing import Any
 
-from alembic import context
+import alembic.context
 from alembic.runtime.environment import EnvironmentContext
 from sqlalchemy import Connection
 
@@ -100,7 +100,7 @@ class Hooks:
 
 def _environment() -> EnvironmentContext | None:
     """The environment of the host's Alembic, None where none is running."""
-    environment: EnvironmentContext | None = vars(context).get("_proxy")
+    environment: EnvironmentContext | None = vars(alembic.context).get("_proxy")
     return environment
 
 

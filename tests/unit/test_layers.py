@@ -14,9 +14,13 @@ ABOUT = {
     "symfonic_pg.postgres.executors.asyncpg": {"asyncpg"},
     "symfonic_pg.postgres.executors.psycopg": {"psycopg", "psycopg_pool"},
     "symfonic_pg.postgres.executors.sqlalchemy": {"sqlalchemy"},
+    "symfonic_pg.postgres.executors.blocking": {"psycopg", "sqlalchemy"},
+    "symfonic_pg.postgres.tables": {"pgvector", "sqlalchemy"},
     "symfonic_pg.testing.plugin": {"pytest"},
     "symfonic_pg.testing.strategies": {"hypothesis"},
     "symfonic_pg.cli": {"typer", "rich"},
+    "symfonic_pg.contrib.alembic": {"alembic", "sqlalchemy"},
+    "symfonic_pg.contrib.django": {"django", "asgiref", "psycopg"},
     "symfonic_pg.contrib.fastapi": {"fastapi"},
 }
 
