@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # Up to so many rows a table is indexed in the migration's transaction: that is over in a moment.
 SMALL = 10_000
 # A concurrent build waits for whatever transaction was there before it, and blocks nobody meanwhile.
-_PATIENCE = "1h"
+PATIENT = {"lock_timeout": "1h", "statement_timeout": "0"}
 
 _CONCURRENTLY = " CONCURRENTLY"
 _BUILD = re.compile(
@@ -131,9 +131,8 @@ def _patient(connection: Connection) -> Iterator[None]:
     """No timeout of the host's ends a build that has to take long."""
     from sqlalchemy import func, select
 
-    wanted = {"lock_timeout": _PATIENCE, "statement_timeout": "0"}
-    before: dict[str, Any] = {name: connection.scalar(select(func.current_setting(name))) for name in wanted}
-    for name, value in wanted.items():
+    before: dict[str, Any] = {name: connection.scalar(select(func.current_setting(name))) for name in PATIENT}
+    for name, value in PATIENT.items():
         connection.execute(select(func.set_config(name, value, False)))
     try:
         yield

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 VERSION_TABLE = "symfonic_pg_version"
 # How long a migrator waits for another one, and how often it looks, in seconds.
 PATIENCE = 600.0
-_LOOK = 0.2
+LOOK = 0.2
 
 
 class MigrationError(SymfonicError):
@@ -65,7 +65,7 @@ def in_turn(
                 return
         if time.monotonic() > deadline:
             raise MemoryUnavailable(f"another migration of this database has been at work for {patience:g} s")
-        time.sleep(_LOOK)
+        time.sleep(LOOK)
 
 
 def prepare(connection: Connection, schema: str, vectors: str | None) -> str:
