@@ -248,12 +248,17 @@ class MemoryStore(EmbeddingVerbs):
         """Insert or update one record or a batch; embedded first where the store has an embedder.
 
         If the embedder fails, the records are written all the same and stand as pending: `without_embedding`
-        counts them, and they are recalled by the other routes. `embeddings` with their `model` replace the
-        embedder.
+        counts them, and they are recalled by the other routes. `embeddings` take its place; they are of
+        `model`, by default the embedder's.
         """
         given = [records] if isinstance(records, MemoryRecord) else records
-        if embeddings is not None or self.settings.embedder is None:
-            return await self.repository.remember(given, embeddings, model=model)
+        if embeddings is None and self.settings.embedder is None:
+            return await self.repository.remember(given, model=model)
+        if embeddings is not None:
+            if model is not None or self.settings.embedder is None:
+                return await self.repository.remember(given, embeddings, model=model)
+            own, version = await self._model(), self.settings.embed_text.version
+            return await self.repository.remember(given, embeddings, model=own.name, text_version=version)
         # A bad batch is refused before it costs an embedding.
         batch = list(given)
         checked_batch(batch, None, None, languages=LANGUAGES)

@@ -44,7 +44,7 @@ class StoreSettings:
     those of `exclude_speakers`. `schema` is the store's schema, `timeout` the seconds that a call may take,
     `language` the text search configuration of records that name none, `embed_text` what of a record is
     embedded. `fanout`, `half_life` and `cosine_share` are those of PostgresCandidateSource. A recall that
-    takes `slow_recall` seconds or more leaves one line in the log, without any text. Embedding 500 texts of
+    takes `slow_recall` seconds or more leaves one line in the log, without any text. Embedding 128 texts of
     a write may take `embed_timeout` seconds, any time if None; what takes longer stands as pending, as if
     the embedder had failed.
     """

@@ -14,7 +14,7 @@ from symfonic_pg.store.settings import StoreSettings
 logger = logging.getLogger("symfonic_pg.store")
 
 # So many texts are given to the embedder in one call.
-_AT_ONCE = 500
+_AT_ONCE = 128
 
 
 async def needed_vectors(

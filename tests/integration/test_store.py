@@ -412,3 +412,11 @@ async def test_new_languages_at_two_scopes_wait_for_each_other_in_one_order(data
             ]
             reports = await asyncio.gather(*(store.remember(batch[::-1]) for batch in batches))
             assert sum(report.updated for report in reports) == 40
+
+
+async def test_vectors_given_without_a_model_are_the_embedders(database: str) -> None:
+    async with MemoryStore.connect(database, embedder=HashingEmbedder(dimension=2)) as store:
+        record = MemoryRecord("lamp", USER, "semantic", "a lamp")
+        assert (await store.remember([record], [[0.6, 0.8]])).without_embedding == 0
+        query = MemoryQuery(USER, embedding=[0.6, 0.8])
+        assert (await store.retrieve(query)).memories[0].signals.cue == pytest.approx(1.0, abs=1e-3)
