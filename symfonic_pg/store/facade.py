@@ -15,14 +15,14 @@ from symfonic_pg.memory import (
     MemoryLayer,
     MemoryQuery,
     MemoryRecord,
-    MemoryScope,
     RememberReport,
     RetrievalPolicy,
     RetrievalResult,
 )
 from symfonic_pg.memory.batches import checked_batch
 from symfonic_pg.memory.checks import instance
-from symfonic_pg.memory.layers import RETRIEVABLE_LAYERS
+from symfonic_pg.memory.layers import RETRIEVABLE_LAYERS, layers_of
+from symfonic_pg.memory.observations import Observations
 from symfonic_pg.memory.recall import (
     Association,
     ConversationTurn,
@@ -42,14 +42,13 @@ from symfonic_pg.postgres.migrations import migrate
 from symfonic_pg.postgres.replicas import FallbackExecutor
 from symfonic_pg.postgres.repository import MemoryRepository
 from symfonic_pg.postgres.sources import PostgresCandidateSource
+from symfonic_pg.store.arguments import Scope, asked_by, edges_of, scope_named
 from symfonic_pg.store.embedding_verbs import EmbeddingVerbs
 from symfonic_pg.store.explaining import MemoryExplanation, explained
 from symfonic_pg.store.logs import log_slow
 from symfonic_pg.store.settings import StoreOptions, StoreSettings
 from symfonic_pg.store.vectors import needed_vectors
 from symfonic_pg.terms import LANGUAGES
-
-Scope = MemoryScope | str
 
 
 class MemoryStore(EmbeddingVerbs):
@@ -200,7 +199,7 @@ class MemoryStore(EmbeddingVerbs):
 
         Takes a MemoryQuery and a policy, or a scope, a cue and the query's other fields by name.
         """
-        asked, policy = _asked(query, cue, policy, fields)
+        asked, policy = asked_by(query, cue, policy, fields)
         started = time.perf_counter()
         recalled = await self._hydrator(policy).hydrate(asked)
         log_slow(time.perf_counter() - started, self.settings.slow_recall, recalled.retrieval.result)
@@ -216,11 +215,24 @@ class MemoryStore(EmbeddingVerbs):
         **fields: Any,
     ) -> RetrievalResult:
         """Memories in order without the window; takes what recall takes."""
-        asked, policy = _asked(query, cue, policy, fields)
+        asked, policy = asked_by(query, cue, policy, fields)
         started = time.perf_counter()
         result = await self._hydrator(policy).coordinator.retrieve(asked)
         log_slow(time.perf_counter() - started, self.settings.slow_recall, result)
         return result
+
+    async def search(
+        self,
+        query: MemoryQuery,
+        layers: Iterable[MemoryLayer] = RETRIEVABLE_LAYERS,
+        *,
+        model: str | None = None,
+    ) -> Observations:
+        """What each route finds, and what was observed about it, before anybody judges it.
+
+        `model` names the vectors that the query's embedding is compared with; the cue is not embedded.
+        """
+        return await self._reading.search(query, layers_of(layers), model=model, fanout=self.settings.fanout)
 
     async def explain(
         self, query: MemoryQuery, record_id: str, policy: RetrievalPolicy | None = None
@@ -294,11 +306,11 @@ class MemoryStore(EmbeddingVerbs):
 
     async def get(self, scope: Scope, record_ids: Iterable[str]) -> list[MemoryRecord]:
         """The visible ones of these records, in the order asked, each once."""
-        return await self._reading.get(_scope(scope), record_ids)
+        return await self._reading.get(scope_named(scope), record_ids)
 
     async def count(self, scope: Scope) -> int:
         """How many memories are visible, of every layer, valid or not."""
-        return await self._reading.count(_scope(scope))
+        return await self._reading.count(scope_named(scope))
 
     async def list(
         self,
@@ -313,40 +325,46 @@ class MemoryStore(EmbeddingVerbs):
     ) -> list[MemoryRecord]:
         """One page of what is visible, newest first; `after` is the last record of the page before."""
         return await self._reading.list(
-            _scope(scope), layers=layers, kind=kind, where=where, exactly=exactly, limit=limit, after=after
+            scope_named(scope),
+            layers=layers,
+            kind=kind,
+            where=where,
+            exactly=exactly,
+            limit=limit,
+            after=after,
         )
 
     async def reinforce(self, scope: Scope, record_ids: Iterable[str]) -> int:
         """Count one use, at the scope, of each of these records that is visible there."""
-        return await self.repository.reinforce(_scope(scope), record_ids)
+        return await self.repository.reinforce(scope_named(scope), record_ids)
 
     async def forget(self, scope: Scope, record_ids: Iterable[str]) -> int:
         """Delete those of these records that lie exactly at the scope."""
-        return await self.repository.forget(_scope(scope), record_ids)
+        return await self.repository.forget(scope_named(scope), record_ids)
 
     async def move(self, scope: Scope, record_ids: Iterable[str], to: Scope) -> int:
         """Take those of these records that lie exactly at the scope to another one of the same tenant."""
-        return await self.repository.move(_scope(scope), record_ids, _scope(to))
+        return await self.repository.move(scope_named(scope), record_ids, scope_named(to))
 
     async def erase(self, scope: Scope) -> int:
         """Delete all that lies at the scope and below it, and count the memories among it."""
-        return await self.repository.erase(_scope(scope))
+        return await self.repository.erase(scope_named(scope))
 
     async def associate(self, scope: Scope, edges: Association | Iterable[Association]) -> int:
         """Write edges at a scope between memories that are visible there."""
-        return await self.repository.associate(_scope(scope), _edges(edges))
+        return await self.repository.associate(scope_named(scope), edges_of(edges))
 
     async def dissociate(self, scope: Scope, edges: Association | Iterable[Association]) -> int:
         """Delete edges that lie exactly at a scope."""
-        return await self.repository.dissociate(_scope(scope), _edges(edges))
+        return await self.repository.dissociate(scope_named(scope), edges_of(edges))
 
     async def neighbours(self, scope: Scope, record_ids: Iterable[str]) -> Sequence[Association]:
         """The visible edges out of these records, strongest first."""
-        return await self._reading.neighbours(_scope(scope), record_ids)
+        return await self._reading.neighbours(scope_named(scope), record_ids)
 
     async def append_turns(self, scope: Scope, turns: Iterable[ConversationTurn]) -> int:
         """Add turns to the conversation at exactly a scope, and count the new ones."""
-        return await self.repository.append_turns(_scope(scope), turns)
+        return await self.repository.append_turns(scope_named(scope), turns)
 
     async def append_turn(self, scope: Scope, turn: ConversationTurn) -> int:
         """Add one turn; 0 where its turn_id is there already."""
@@ -354,7 +372,7 @@ class MemoryStore(EmbeddingVerbs):
 
     async def recent(self, scope: Scope, limit: int) -> Sequence[ConversationTurn]:
         """The last turns at exactly a scope, oldest first."""
-        return await self._reading.recent(_scope(scope), limit)
+        return await self._reading.recent(scope_named(scope), limit)
 
     def _hydrator(self, policy: RetrievalPolicy | None) -> Hydrator:
         return memory_capabilities(
@@ -370,27 +388,3 @@ class MemoryStore(EmbeddingVerbs):
         return await self.repository.remember(
             batch, vectors, model=model.name, text_version=self.settings.embed_text.version
         )
-
-
-def _asked(
-    query: MemoryQuery | Scope,
-    cue: str | RetrievalPolicy | None,
-    policy: RetrievalPolicy | None,
-    fields: Mapping[str, Any],
-) -> tuple[MemoryQuery, RetrievalPolicy | None]:
-    """A query and a policy, from either way of asking."""
-    if isinstance(cue, RetrievalPolicy):
-        cue, policy = None, cue
-    if not isinstance(query, MemoryQuery):
-        return MemoryQuery(_scope(query), cue or "", **fields), policy
-    if cue is not None or fields:
-        raise MemoryContractError("a MemoryQuery holds its cue and fields already", field="query")
-    return query, policy
-
-
-def _scope(scope: Scope) -> MemoryScope:
-    return MemoryScope.parse(scope) if isinstance(scope, str) else scope
-
-
-def _edges(edges: Association | Iterable[Association]) -> Iterable[Association]:
-    return [edges] if isinstance(edges, Association) else edges

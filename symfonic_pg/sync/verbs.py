@@ -72,6 +72,7 @@ class StoreVerbs(Waiting[MemoryStore]):
     remember = waited(MemoryStore.remember)
     load = waited(MemoryStore.load, streams=True)
     get = waited(MemoryStore.get)
+    search = waited(MemoryStore.search)
     count = waited(MemoryStore.count)
     list = waited(MemoryStore.list)
     reinforce = waited(MemoryStore.reinforce)

@@ -154,6 +154,16 @@ async def test_a_slow_recall_leaves_one_line_without_any_text(
         assert "lamp" not in line.getMessage()
 
 
+async def test_a_store_tells_what_it_saw_before_anybody_judges(database: str) -> None:
+    async with MemoryStore.connect(database) as store:
+        await fill(store)
+        seen = await store.search(MemoryQuery(USER, "lamp"))
+        assert {one.record.record_id for one in seen.found} == {"lamp", "batch", "mine"}
+        assert seen.routes["lexical"] == 2
+        only = await store.search(MemoryQuery(USER, "lamp"), ["episodic"])
+        assert [one.record.record_id for one in only.found] == ["batch"]
+
+
 async def test_explain_gives_numbers_for_what_was_left_out(database: str) -> None:
     async with MemoryStore.connect(database) as store:
         await fill(store)
