@@ -13,9 +13,6 @@ from typing import Any
 from symfonic_pg.memory.checks import broken_private
 from symfonic_pg.memory.errors import MemoryContractError
 
-# How far from 1 a unit vector's length is in single precision: what most embedders give needs no scaling.
-_SINGLE_PRECISION = 2e-7
-
 
 def vector(value: object, field: str = "embedding") -> tuple[float, ...]:
     """A sequence of finite numbers, not all zero, as a tuple of floats; arrays give theirs by tolist()."""
@@ -39,8 +36,6 @@ def unit(vector: Sequence[float]) -> tuple[float, ...]:
     length = hypot(*vector)
     if not 1e-290 < length < 1e290:
         return _extreme_unit(vector, length)
-    if abs(length - 1.0) < _SINGLE_PRECISION:
-        return tuple(vector)
     return tuple([number / length for number in vector])
 
 
