@@ -64,7 +64,6 @@ async def _run(options: argparse.Namespace) -> None:
         try:
             print(await connection.fetchval(bare("version", schema=SCHEMA)))
             if not options.loaded:
-                await loading.prepare(dsn, connection)
                 _print_load(await loading.measure(dsn, connection, dataset))
             await _ask(dsn, connection, scanning, dataset, options)
             if not options.keep:
